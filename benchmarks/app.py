@@ -18,7 +18,7 @@ from statistics import median, quantiles
 
 from playwright.sync_api import Browser, Page
 
-from entrostat.runlog import RunLog
+from entrostat.logs.runlog import RunLog
 from entrostat_app.browser.headless import chromium, server, settled
 from toybandit.trials import TRIALS
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from entrostat import StepStats, Tokens, get_advantage, make
-from entrostat.description import names
+from entrostat.about.description import names
 from entrostat.integrations.packing import pack
 
 ROWS, LENGTH, GROUP = 12, 9, 4

@@ -18,7 +18,7 @@ from comparison import LENGTH, ROUNDING, ROWS, Comparison
 from installed_peers import trl_loss, verl_advantage, verl_corrected, verl_loss
 from released_code import bapo_code, ce_gppo_code, dcpo_code, entrocraft_code, steer_code
 
-from entrostat.description import names
+from entrostat.about.description import names
 
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = ROOT / "docs" / "conformity.json", ROOT / "docs" / "conformity.md"

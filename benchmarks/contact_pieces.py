@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from benchmarks import trainer
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.doctor import shapes, trial_run
 from llmtrain.kernels import timing
 from llmtrain.plan.cost import make_plan

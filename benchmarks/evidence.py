@@ -1,6 +1,6 @@
 """Evidence of `llmtrain diagnose`: results of the committed studies, as numbers.
 
-    python benchmarks/evidence.py             write packages/common/entrostat/diagnosis/evidence.json
+    python benchmarks/evidence.py             write packages/common/entrostat/logs/diagnosis/evidence.json
 
 Differences from GRPO come from the compact logs in docs/findings, of as many seeds as use the most of them; held
 targets and entropies from the tables of docs/leaderboard_lm.md and docs/equal_entropy.md.
@@ -15,8 +15,8 @@ from typing import Any
 from page_tables import read_table
 from studies import BASELINE, DOCS, SCORES, STUDIES, Study, results
 
-from entrostat.diagnosis.evidence import PATH
-from entrostat.diagnosis.facts import measure
+from entrostat.logs.diagnosis.evidence import PATH
+from entrostat.logs.diagnosis.facts import measure
 
 PAGES = ("leaderboard_lm", "equal_entropy")
 DIGITS = 5

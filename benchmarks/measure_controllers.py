@@ -15,7 +15,7 @@ import warnings
 from pathlib import Path
 
 from entrostat import CompositionWarning
-from entrostat.description import describe, names
+from entrostat.about.description import describe, names
 from toybandit import Config, simulate
 
 STATES, ROLLOUTS, TARGET = 48, 150, 0.6

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from entrostat import pi_control
+from entrostat.numbers import pi_control
 from toybandit import Config, simulate
 
 ENVS = ("noisy", "on", "coupled")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from entrostat.lineup import asked
+from entrostat.about.lineup import asked
 from llmtrain.settings.config import TrainConfig
 from llmtrain.settings.presets import read_config
 from llmtrain.studies import compact_logs

@@ -33,8 +33,8 @@ import entrostat as es
 from entrostat.integrations import verl as ours
 from entrostat.integrations.packing import pack
 from entrostat.integrations.verl_batch import logit_statistics
-from entrostat.policy_moments import policy_stats
-from entrostat.support import truncated_entropy
+from entrostat.numbers.policy_moments import policy_stats
+from entrostat.numbers.support import truncated_entropy
 
 VOCABULARY, PROMPTS, GROUP, PROMPT, LENGTH = 32, 4, 4, 3, 10
 ROWS = PROMPTS * GROUP

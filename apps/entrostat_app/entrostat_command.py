@@ -3,7 +3,7 @@
 import sys
 
 from entrostat import __main__ as lower
-from entrostat.commandline import one_line_errors
+from entrostat.settings.commandline import one_line_errors
 
 from .publish.publish_command import publish_command
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Annotated
 
 from entrostat import __version__
-from entrostat.commandline import one_line_errors, parse_flags
-from entrostat.installation import missing
+from entrostat.settings.commandline import one_line_errors, parse_flags
+from entrostat.settings.installation import missing
 
 MAIN = Path(__file__).parent / "main.py"
 RUNS = "ENTROSTAT_RUNS"

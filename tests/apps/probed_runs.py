@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from entrostat.runlog import RunLog
+from entrostat.logs.runlog import RunLog
 
 SAID = {"a": {0: "1+2", 10: "1+2", 20: "1+2"}, "b": {0: "1+2", 10: "1+3", 20: "1-4"}}
 """First answer of each run at each step; the second answer is always 2+2."""

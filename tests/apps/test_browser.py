@@ -212,7 +212,7 @@ def test_the_command_repeats_what_is_shown(tab, url, tmp_path):
     """The command logs the same entropy as the download has."""
     import shlex
 
-    from entrostat.runlog import read_metrics
+    from entrostat.logs.runlog import read_metrics
     from toybandit.cli import main
 
     visit(tab, f"{url}/?controller=entropic&entropic.tau=0.3&seed=5&states=4&rollouts=20&passes=2")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from probed_runs import write
 
-from entrostat.runlog import RunLog
+from entrostat.logs.runlog import RunLog
 from entrostat_app.browser.headless import server, settled
 
 pytestmark = pytest.mark.slow

@@ -3,7 +3,7 @@
 import torch
 
 from entrostat import Tokens, policy_stats
-from entrostat.support import Support, truncated_logp
+from entrostat.numbers.support import Support, truncated_logp
 
 PLANNED = {"siren/entropy": 2.0, "siren/updates": 1.0}
 """What plans made before said, for rules that wait for it."""

@@ -5,7 +5,7 @@ import torch
 
 from entrostat import LocalReduce
 from entrostat.advantages import REGISTRY, advantage_needs, get_advantage, prime, qae
-from entrostat.segments import Segments
+from entrostat.numbers.segments import Segments
 
 REWARD = torch.tensor([1.0, 0.0, 0.0, 1.0, 1.0, 0.5], dtype=torch.float64)
 GROUP = torch.tensor([5, 5, 5, 2, 2, 9])

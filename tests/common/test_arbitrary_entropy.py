@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from entrostat import StepStats, Tokens, make
-from entrostat.support import Support, truncated_logp
+from entrostat.numbers.support import Support, truncated_logp
 
 P = torch.tensor([0.5, 0.25, 0.25], dtype=torch.float64)
 LENGTHS = torch.tensor([1, 2, 1])

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from test_plan import CONTROLLERS
 
 from entrostat import CompositionWarning, StepStats, Tokens, chain, make
+from entrostat.about.gradients import select
 from entrostat.by_name import REGISTRY
-from entrostat.composition import OPPOSITES
-from entrostat.sample_batch import ragged_batch, select
-from entrostat.support import truncated_entropy
+from entrostat.chaining import OPPOSITES
+from entrostat.numbers.support import truncated_entropy
+from entrostat.sample_batch import ragged_batch
 from entrostat.surrogates import SurrogateController
 
 STATS = StepStats(entropy=0.9, step=6, total_steps=8, epoch=2, epochs=3)

@@ -7,7 +7,7 @@ from pathlib import Path
 import conformity
 import pytest
 
-from entrostat.description import KINDS, names
+from entrostat.about.description import KINDS, names
 
 ROOT = Path(__file__).parents[2]
 INSTALLED = [c for c in conformity.COMPARISONS if not c.clone]

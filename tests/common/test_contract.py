@@ -5,7 +5,7 @@ import sys
 import pytest
 
 import entrostat as es
-from entrostat.check_controller import CHECKS
+from entrostat.about.check_controller import CHECKS
 from entrostat.sample_batch import ragged_batch
 
 HEAD = """

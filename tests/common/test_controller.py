@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from entrostat import LocalReduce, Tokens, make
-from entrostat.controller import Context, column
+from entrostat.controller import Context
+from entrostat.numbers.per_run import column
 
 EVERY = torch.arange(6)
 IDENTITY = {"seq_id": EVERY // 3, "position": EVERY % 3}

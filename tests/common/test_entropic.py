@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from entrostat import StepStats, Tokens, make, pi_control
+from entrostat import StepStats, Tokens, make
+from entrostat.numbers import pi_control
 
 LOGP = torch.tensor([0.99, 0.99, 0.5, 0.5], dtype=torch.float64).log()
 TOKENS = Tokens(logp=LOGP, old_logp=LOGP, advantage=torch.tensor([1.0, -1.0, 1.0, -1.0], dtype=torch.float64))

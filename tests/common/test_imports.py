@@ -29,7 +29,9 @@ def modules_after(statement: str) -> set[str]:
 
 
 def test_entrostat_is_light():
-    assert not modules_after("import entrostat.commandline, entrostat.runlog, entrostat.foreign.foreign_runs") & {
+    assert not modules_after(
+        "import entrostat.settings.commandline, entrostat.logs.runlog, entrostat.logs.foreign.foreign_runs"
+    ) & {
         "torch",
         "pyarrow",
         "pydantic",

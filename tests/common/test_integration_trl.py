@@ -17,9 +17,9 @@ from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, Trai
 from trl import GRPOTrainer
 
 import entrostat as es
-from entrostat.diagnosis.facts import measure
-from entrostat.foreign.foreign_runs import read_path
 from entrostat.integrations.trl import STATE_FILE, EntrostatGRPOTrainer
+from entrostat.logs.diagnosis.facts import measure
+from entrostat.logs.foreign.foreign_runs import read_path
 from llmtrain.policy.model import build_tiny, save
 from llmtrain.policy.policy import Policy
 from llmtrain.policy.tokenizer import build_char_tokenizer

@@ -19,7 +19,7 @@ import torch.distributed as dist
 from tests.ranks import start_ranks
 
 import entrostat as es
-from entrostat.foreign.foreign_runs import read_path
+from entrostat.logs.foreign.foreign_runs import read_path
 
 core_algos = pytest.importorskip("verl.trainer.ppo.core_algos", reason="pip install --no-deps -c constraints.txt verl")
 ours = importlib.import_module("entrostat.integrations.verl")

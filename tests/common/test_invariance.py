@@ -16,7 +16,8 @@ from test_plan import CONTROLLERS, IDS, planned
 from tests.ranks import start_ranks
 
 from entrostat import CompositionWarning, DistReduce, LocalReduce, StepStats, Tokens, make
-from entrostat.sample_batch import Ragged, gradient, ragged_batch, select
+from entrostat.about.gradients import gradient, select
+from entrostat.sample_batch import Ragged, ragged_batch
 
 pytestmark = pytest.mark.filterwarnings("ignore::entrostat.CompositionWarning")
 SHARES = {1: [60], 2: [40, 20], 4: [20, 0, 40, 0]}

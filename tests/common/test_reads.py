@@ -7,7 +7,7 @@ import torch
 
 import entrostat as es
 from entrostat import Controller, StepStats, chain, make
-from entrostat.controller import column
+from entrostat.numbers.per_run import column
 from entrostat.reads import UndeclaredReadError, found_reads, needs_of
 from entrostat.sample_batch import ragged_batch
 

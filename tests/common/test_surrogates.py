@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from entrostat import LocalReduce, Tokens, make
-from entrostat.aggregation import token_scale
+from entrostat.surrogates.aggregation import token_scale
 
 RATIOS = [0.5, 0.9, 1.0, 1.25, 1.5, 30.0]
 

@@ -17,7 +17,7 @@ from importlib import import_module
 import pytest
 from tests.docs.pages import BLOCKS, CALLS, COMMANDS, MAINS, ROOT, TUTORIALS, kind, our_words
 
-from entrostat.commandline import Arguments
+from entrostat.settings.commandline import Arguments
 
 WORKED_ON = (
     "llmtrain.settings.presets.parse_flags",
@@ -30,7 +30,7 @@ WORKED_ON = (
     "entrostat_app.publish.publish_command.parse_flags",
     "entrostat_app.launch.parse_flags",
     "llmtrain.commands.probe_entropy.run_config",
-    "entrostat.commandline.Arguments.parse_args",
+    "entrostat.settings.commandline.Arguments.parse_args",
 )
 """Functions after which a program starts to work."""
 WITHOUT_FLAGS = ("check-controller", "docs")

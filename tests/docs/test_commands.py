@@ -16,7 +16,7 @@ from tests.common import foreign_files
 from tests.docs.pages import CALLS, MAINS, ROOT, our_words
 
 RUN_BY = {
-    "entrostat check-controller": "common/test_check_controller.py",
+    "entrostat check-controller": "common/about/test_check_controller.py",
     "entrostat publish": "apps/publish/test_publish_command.py",
     "entrostat-app": "apps/test_launch.py",
     "llmtrain claims": "llmtrain/commands/test_claims.py",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.docs.pages import MAINS, our_words
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 
 EXAMPLE = Path(__file__).parents[2] / "docs/examples/plugin"
 OFFLINE = "--quiet --no-deps --no-build-isolation --no-index --target site"

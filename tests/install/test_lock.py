@@ -10,7 +10,7 @@ import pytest
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 
-from entrostat import installation
+from entrostat.settings import installation
 
 ROOT = Path(__file__).parents[2]
 PYPROJECT = (ROOT / "pyproject.toml").read_text()

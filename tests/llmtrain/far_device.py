@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import backend_registration
 from torch.utils._pytree import tree_leaves, tree_map
 
-from entrostat.field_types import merge
+from entrostat.settings.field_types import merge
 from llmtrain.policy.engine import TorchEngine
 from llmtrain.policy.policy import Policy
 from llmtrain.settings.config import EvalConfig, ModelConfig, OptimConfig, RolloutConfig, TaskConfig, TrainConfig

@@ -2,7 +2,7 @@
 
 import torch
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 
 TIMES = ("tokens_per_second", "time/")
 

@@ -13,7 +13,7 @@ from head_scene import MODES, OPTIONS, close, dense, scene
 from tests.ranks import group, run_ranks
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.kernels import head_loss, rows, triton_rows
 from llmtrain.policy import attention
 from llmtrain.policy.policy import Policy

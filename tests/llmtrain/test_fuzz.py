@@ -18,10 +18,10 @@ import torch
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from entrostat.commandline import parse_settings
-from entrostat.field_types import merge
-from entrostat.plain_yaml import parse_yaml
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
+from entrostat.settings.commandline import parse_settings
+from entrostat.settings.field_types import merge
+from entrostat.settings.plain_yaml import parse_yaml
 from llmtrain.data.read import read
 from llmtrain.policy.checkpoint import load_state
 from llmtrain.policy.checksums import write_checksums

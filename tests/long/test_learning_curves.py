@@ -8,7 +8,7 @@ from statistics import mean, variance
 
 import pytest
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 
 pytestmark = [
     pytest.mark.long,

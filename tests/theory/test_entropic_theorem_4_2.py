@@ -14,7 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.theory.policies import row, same, theorem
 
-from entrostat import pi_control
+from entrostat.numbers import pi_control
 from toybandit.claims.entropic import alpha_star, expected_step
 from toybandit.claims.gains import allowed
 from toybandit.environments import ENVIRONMENTS

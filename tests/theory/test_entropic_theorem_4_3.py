@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.theory.policies import row, same, theorem
 
-from entrostat import pi_control
+from entrostat.numbers import pi_control
 
 drifts = st.floats(-0.2, 0.2)
 

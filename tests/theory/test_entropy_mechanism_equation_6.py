@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.theory.policies import theorem
 
-from entrostat.laws import fit
+from entrostat.logs.laws import fit
 
 
 @theorem

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from entrostat.draws import salt, uniform
+from entrostat.numbers.draws import salt, uniform
 from toybandit.environments import Environment
 from toybandit.problem import draw_problem
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import yaml
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from toybandit import Config, simulate
 from toybandit.cli import main
 
@@ -49,7 +49,7 @@ def test_a_run_is_not_written_over_unless_told(tmp_path, capsys):
 
 HOLDER = """
 import sys, time
-from entrostat.out_folder import lock_folder
+from entrostat.settings.out_folder import lock_folder
 with lock_folder(sys.argv[1]):
     print("held", flush=True)
     time.sleep(300)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from entrostat.lineup import SUITED, Entry, entries
+from entrostat.about.lineup import SUITED, Entry, entries
 from toybandit import Config
 from toybandit.cli import main
 from toybandit.leaderboard import command

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from entrostat import pi_control
+from entrostat.numbers import pi_control
 from toybandit import Config, simulate
 from toybandit.claims.entropic import alpha_star, resting_point
 from toybandit.claims.feedback import plant_gain

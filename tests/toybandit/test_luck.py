@@ -2,7 +2,7 @@
 
 import torch
 
-from entrostat.draws import salt, uniform
+from entrostat.numbers.draws import salt, uniform
 from toybandit import luck
 from toybandit.luck import Luck
 

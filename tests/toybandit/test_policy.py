@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from entrostat import StepStats, Tokens, list_controllers, make, policy_stats
-from entrostat.support import Support, truncated_entropy
+from entrostat.numbers.support import Support, truncated_entropy
 from toybandit.policy import (
     Policy,
     logit_gradient,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import entrostat as es
-from entrostat.plain_yaml import load_yaml
+from entrostat.settings.plain_yaml import load_yaml
 from toybandit import Config, simulate
 from toybandit.cli import main
 from toybandit.sweep.cells import plan_calls

@@ -6,7 +6,7 @@ import torch
 from reference import entropy_of_runs
 
 from entrostat import Chain, list_controllers
-from entrostat.support import Support, truncated_entropy
+from entrostat.numbers.support import Support, truncated_entropy
 from toybandit import Config, simulate
 
 SMALL = {"states": 6, "rollouts": 5, "passes": 3}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from toybandit import Config, simulate
 from toybandit.cli import main
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from entrostat.choosing import unknown
-from entrostat.commandline import parse_settings
+from entrostat.settings.choosing import unknown
+from entrostat.settings.commandline import parse_settings
 from toybandit.claims import CLAIMS, Live
 from toybandit.trials import Outcome, Parameter
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from entrostat.draws import salt
+from entrostat.numbers.draws import salt
 from toybandit import Config
 from toybandit.problem import draw_problem
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from entrostat.commandline import parse_flags, writing
-from entrostat.out_folder import check_own
+from entrostat.settings.commandline import parse_flags, writing
+from entrostat.settings.out_folder import check_own
 
 if TYPE_CHECKING:
     from .claim_grid import Grid

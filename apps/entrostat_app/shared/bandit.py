@@ -9,8 +9,8 @@ from typing import Any
 import streamlit as st
 
 import entrostat
-from entrostat.allowed import Allowed
 from entrostat.by_name import has_target
+from entrostat.settings.allowed import Allowed
 from toybandit import ENVIRONMENTS, Config
 from toybandit.config import OF_GROUPS
 

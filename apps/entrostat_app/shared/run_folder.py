@@ -18,8 +18,8 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from entrostat.foreign import foreign_runs
-from entrostat.plain_yaml import parse_yaml
+from entrostat.logs.foreign import foreign_runs
+from entrostat.settings.plain_yaml import parse_yaml
 
 from ..launch import RUNS
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import entrostat as es
-from entrostat.check_controller import checked
+from entrostat.about.check_controller import checked
 from llmtrain.settings.config import TaskConfig
 from llmtrain.tasks import generated_task
 from toybandit.claims import CLAIMS, HOLDS

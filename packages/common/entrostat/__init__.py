@@ -13,20 +13,24 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from . import moved
+
 if TYPE_CHECKING:
-    from . import advantages, controllers, diagnostics, entropy_change, laws, pi_control
+    from . import advantages, controllers, diagnostics, entropy_change
+    from .about.description import describe
     from .advantages import get_advantage
     from .by_name import list_controllers, make
-    from .chaining import Chain, chain
-    from .composition import CompositionWarning
-    from .controller import Context, Controller, StepStats, column, reading
-    from .description import describe
+    from .chaining import Chain, CompositionWarning, chain
+    from .controller import Context, Controller, StepStats
     from .diagnostics import diagnose
-    from .hyperparameters import NotNegative, Number, Positive, Share
+    from .logs import laws
+    from .numbers import pi_control
+    from .numbers.per_run import column, reading
+    from .numbers.policy_moments import PolicyStats, policy_stats
+    from .numbers.reduce import DistReduce, LocalReduce
     from .plan import Plan
-    from .policy_moments import PolicyStats, policy_stats
-    from .reduce import DistReduce, LocalReduce
-    from .schedules import Schedule, cosine, linear, piecewise
+    from .settings.hyperparameters import NotNegative, Number, Positive, Share
+    from .settings.schedules import Schedule, cosine, linear, piecewise
     from .tokens import Tokens
 
 __version__ = "0.2.0"
@@ -69,39 +73,43 @@ __all__ = [
 
 _HOME = {
     "Chain": "chaining",
-    "CompositionWarning": "composition",
+    "CompositionWarning": "chaining",
     "Context": "controller",
     "Controller": "controller",
-    "DistReduce": "reduce",
-    "LocalReduce": "reduce",
-    "NotNegative": "hyperparameters",
-    "Number": "hyperparameters",
+    "DistReduce": "numbers.reduce",
+    "LocalReduce": "numbers.reduce",
+    "NotNegative": "settings.hyperparameters",
+    "Number": "settings.hyperparameters",
     "Plan": "plan",
-    "PolicyStats": "policy_moments",
-    "Positive": "hyperparameters",
-    "Schedule": "schedules",
-    "Share": "hyperparameters",
+    "PolicyStats": "numbers.policy_moments",
+    "Positive": "settings.hyperparameters",
+    "Schedule": "settings.schedules",
+    "Share": "settings.hyperparameters",
     "StepStats": "controller",
     "Tokens": "tokens",
     "chain": "chaining",
-    "column": "controller",
-    "cosine": "schedules",
-    "describe": "description",
+    "column": "numbers.per_run",
+    "cosine": "settings.schedules",
+    "describe": "about.description",
     "diagnose": "diagnostics",
     "get_advantage": "advantages",
-    "linear": "schedules",
+    "linear": "settings.schedules",
     "list_controllers": "by_name",
     "make": "by_name",
-    "piecewise": "schedules",
-    "policy_stats": "policy_moments",
-    "reading": "controller",
+    "piecewise": "settings.schedules",
+    "policy_stats": "numbers.policy_moments",
+    "reading": "numbers.per_run",
 }
 """Module of each name above that is not itself a module."""
+_ROOMS = {"laws": "logs", "pi_control": "numbers"}
+"""Package of each module above that is in one."""
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    if name in _ROOMS:
+        return import_module(f".{_ROOMS[name]}.{name}", __name__)
     if find_spec(f"{__name__}.{name}") is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return import_module(f".{name}", __name__)
@@ -109,3 +117,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+moved.understand()

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from . import __version__
+from .about.description import KINDS, QUADRANTS, describe, interval, markdown, names
 from .advantages import GROUP as ADVANTAGES
 from .by_name import ALIASES, GROUPS
-from .commandline import one_line_errors, parse_settings
-from .description import KINDS, QUADRANTS, describe, interval, markdown, names
-from .importing import distribution, plug_ins
+from .settings.commandline import one_line_errors, parse_settings
+from .settings.importing import distribution, plug_ins
 
 USAGE = """python -m entrostat list              every name with its formula, and installed plug-ins
 python -m entrostat describe NAME     formula, notes, needs, hyperparameters, source
@@ -46,7 +46,7 @@ def main(args: list[str]) -> int:
 
 def _check(spec: str, settings: list[str]) -> int:
     """Print a line for each check of a controller; return 1 if one found a fault."""
-    from .check_controller import checked
+    from .about.check_controller import checked
 
     faults = 0
     for name, fault in checked(spec, parse_settings(settings)):

@@ -14,11 +14,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .allowed import complaint
-from .commandline import parse_settings
-from .importing import outside
-from .reduce import LocalReduce
-from .segments import Segments, as_segments, quantile_within
+from .numbers.reduce import LocalReduce
+from .numbers.segments import Segments, as_segments, quantile_within
+from .settings.allowed import complaint
+from .settings.commandline import parse_settings
+from .settings.importing import outside
 
 Advantage = Callable[..., Tensor]
 Groups = Tensor | Segments

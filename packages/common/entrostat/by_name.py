@@ -10,9 +10,9 @@ from torch import Tensor
 from . import controllers, surrogates  # noqa: F401 (their classes are registered when they are imported)
 from .chaining import Chain, chain
 from .controller import Controller
-from .importing import plug_ins
 from .registry import ALIASES, GROUPS, PRESETS, REGISTRY, hyperparameters, implied_surrogate, imported
-from .schedules import is_schedule
+from .settings.importing import plug_ins
+from .settings.schedules import is_schedule
 from .surrogates import SurrogateController
 
 KINDS = {int: "a number", float: "a number", bool: "true or false", str: "a name"}

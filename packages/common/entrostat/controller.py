@@ -16,15 +16,18 @@ from zlib import crc32
 import torch
 from torch import Tensor
 
-from .allowed import allowed, complaint
-from .constants import constant
-from .draws import hash_bits, salt, uniform
-from .lazy import lazy
+from .numbers.draws import hash_bits, salt, uniform
+from .numbers.lazy import lazy
+from .numbers.per_run import as_reading as as_reading  # rules of others import these three from here
+from .numbers.per_run import as_state
+from .numbers.per_run import column as column
+from .numbers.per_run import reading as reading
+from .numbers.reduce import LocalReduce
+from .numbers.segments import Segments
+from .numbers.support import Support
 from .plan import Plan
-from .reduce import LocalReduce
-from .rule_facts import RuleFacts
-from .schedules import Moving, schedule, trial_steps
-from .segments import Segments
+from .settings.allowed import allowed, complaint
+from .settings.schedules import Moving, schedule, trial_steps
 from .tokens import Tokens
 
 
@@ -117,14 +120,50 @@ class Context:
         return drawn if len(shape) == 1 else drawn.masked_fill_(~among, -torch.inf)
 
 
-def column(x: float | Tensor, like: Tensor) -> Tensor:
-    """Return a hyperparameter or state, () or (runs…,), as (…, 1) to broadcast with tokens (runs…, N), in their dtype.
+class RuleFacts:
+    """Facts about a rule, with values for a rule that has nothing special."""
 
-    Do not write to the result: the tensor of a number is cached.
-    """
-    if isinstance(x, Tensor):
-        return x.to(device=like.device, dtype=like.dtype).unsqueeze(-1)
-    return constant(x, like.dtype, like.device)
+    name: ClassVar[str] = ""
+    """Name in `make`; of a class outside it is made from the class's own."""
+    presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}, "released": {}}
+    """Settings of each preset that differ from the defaults."""
+    source: ClassVar[str] = ""
+    """Source of the rule: paper, equation."""
+    quadrants: ClassVar[tuple[str, ...]] = ()
+    """Quadrants it acts on (STEER, figure 2). I: A > 0, likely token; II: A > 0, unlikely; III: A < 0, unlikely;
+    IV: A < 0, likely."""
+    implied_surrogate: ClassVar[tuple[str, dict[str, Any]] | None] = None
+    """Name and settings of the surrogate that the rule needs if a chain names none."""
+    released_surrogate: ClassVar[tuple[str, dict[str, Any]] | None] = None
+    """Surrogate of the authors' runs, used by the preset `released` if a chain names and implies none."""
+    last: ClassVar[bool] = False
+    """True if the rule depends on the plans of all other parts; `chain` puts such a part at the end."""
+    strictly_on_policy: ClassVar[bool] = False
+    """True if the rule holds only for samples of the current policy; reused samples then give a warning."""
+    idle_on_policy: ClassVar[bool] = False
+    """True if the rule has no gradient while the policy is still the one that made the rollout."""
+    initial_only: ClassVar[tuple[str, ...]] = ()
+    """Hyperparameters that set the initial state and are not read again; they take no schedule."""
+
+    @property
+    def support(self) -> Support | None:
+        """Actions whose truncated entropy the plan has a bonus for; None if it has none."""
+        return None
+
+    @property
+    def proxy(self) -> Support | None:
+        """Actions and temperature of the policy of `Tokens.proxy_logp`; None if it is not needed."""
+        return None
+
+    @property
+    def controls(self) -> str | None:
+        """Actuators of a closed loop: "weight", "bonus", "clip" or "anchor", joined by +; None for other rules."""
+        return None
+
+    @property
+    def anchored(self) -> bool:
+        """True if its plan penalises the divergence from a policy; a plan has one such penalty at most."""
+        return False
 
 
 class Controller(RuleFacts):
@@ -133,9 +172,9 @@ class Controller(RuleFacts):
     A rule overrides `transform`; a closed loop names in `state` what `observe` changes. What it reads of the tokens is
     found, see `entrostat.reads`.
 
-    Annotations give the allowed values, see `entrostat.allowed`. A number may be a tensor (runs…,), one value per
-    leading run, or a schedule, see `entrostat.schedules`: the attribute then holds the number of the moment, a tensor
-    that the chain sets once per rollout step.
+    Annotations give the allowed values, see `entrostat.settings.allowed`. A number may be a tensor (runs…,), one value
+    per leading run, or a schedule, see `entrostat.settings.schedules`: the attribute then holds the number of the
+    moment, a tensor that the chain sets once per rollout step.
     """
 
     state: ClassVar[tuple[str, ...]] = ()
@@ -225,25 +264,6 @@ class Controller(RuleFacts):
     def _require(self, condition: bool | Tensor, message: str) -> None:
         if not bool(torch.as_tensor(condition).all()):
             raise ValueError(f"{self.name}: {message}")
-
-
-def as_state(value: float | Tensor) -> Tensor:
-    """Return a number of the control loop as float64, so that small steps are not lost."""
-    return torch.as_tensor(value, dtype=torch.float64)
-
-
-LARGEST_READING = 1e6
-"""Bound of a measurement (nats): that of a sequence of 70,000 tokens over a million words is below."""
-
-
-def reading(value: float | Tensor) -> Tensor:
-    """Return a measurement for a control loop: float64, NaN where it is not finite or no entropy can be so large."""
-    measured = as_state(value)
-    return torch.where(measured.abs() < LARGEST_READING, measured, torch.nan)
-
-
-as_reading = reading
-"""Its name until version 0.2."""
 
 
 def is_moving(value: Any) -> bool:

@@ -16,12 +16,13 @@ import torch
 from torch import Tensor
 
 from . import entropy_change
-from .controller import Context, as_state, reading
+from .controller import Context
 from .controllers.covariance import share_of_tokens, token_covariance
+from .numbers.per_run import as_state, reading
+from .numbers.quadrants import QUADRANTS as STEER_QUADRANTS
+from .numbers.quadrants import quadrant_masks
+from .numbers.reduce import LocalReduce
 from .plan import Plan, importance_ratio
-from .quadrants import QUADRANTS as STEER_QUADRANTS
-from .quadrants import quadrant_masks
-from .reduce import LocalReduce
 from .tokens import Tokens
 
 DIAGNOSED = frozenset({"logp", "old_logp", "entropy", "s2", "s2l", "s2ll"})

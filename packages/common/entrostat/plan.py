@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .kl import LOG_RATIO_LIMIT, Estimator, kl_estimate, kl_slope, log_ratio
-from .lazy import lazy
+from .numbers.kl import LOG_RATIO_LIMIT, Estimator, kl_estimate, kl_slope, log_ratio
+from .numbers.lazy import lazy
 
 Index = Tensor | slice | None
 ROUNDING = 16
@@ -109,7 +109,7 @@ class Plan:
     ref_coef: Tensor | None = None
     ref_logp: Tensor | None = None
     ref_estimator: Estimator = "k3"
-    """KL estimator: k1, k2 or k3, see `entrostat.kl`."""
+    """KL estimator: k1, k2 or k3, see `entrostat.numbers.kl`."""
     truncated_coef: Tensor | None = None
     """Coefficient of the entropy of the policy restricted to the controller's `support`."""
     stopped: Stopped = beyond_bounds

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from .controller import Context, Controller, StepStats
+from .numbers.reduce import LocalReduce
 from .plan import Plan
-from .reduce import LocalReduce
 from .registry import REGISTRY
 from .sample_batch import ragged_batch
 from .tokens import Tokens

@@ -7,7 +7,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .importing import outside
+from .settings.importing import outside
 
 if TYPE_CHECKING:
     from .controller import Controller

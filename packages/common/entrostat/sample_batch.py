@@ -2,25 +2,17 @@
 
 batch = ragged_batch(seed)
 batch.tokens                                   every field of Tokens, float64
-gradient(controller, batch, part)              ∇ loss in the weight of the policy, over these tokens
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from .advantages import get_advantage
-from .plan import Plan
-from .policy_moments import policy_stats
-from .reduce import LocalReduce
-from .support import Support, truncated_entropy, truncated_logp
+from .numbers.policy_moments import policy_stats
+from .numbers.support import Support, truncated_logp
 from .tokens import Tokens
-
-if TYPE_CHECKING:
-    from .chaining import Chain
 
 PROXY = Support(min_p=0.02)
 """Policy of `Tokens.proxy_logp` for controllers that name none."""
@@ -44,12 +36,6 @@ class Ragged:
 
     def rank_of_group(self, world: int) -> Tensor:
         return self.owner % world
-
-
-def select(tokens: Tokens, index: Tensor) -> Tokens:
-    """Return the tokens at `index` (n,)."""
-    chosen: dict[str, Any] = {name: None if x is None else x[..., index] for name, x in vars(tokens).items()}
-    return Tokens(**chosen)
 
 
 def ragged_batch(seed: int, features: int = 6, actions: int = 7, moved: float = 0.3) -> Ragged:
@@ -89,34 +75,3 @@ def ragged_batch(seed: int, features: int = 6, actions: int = 7, moved: float = 
         position=torch.arange(n) - (lengths.cumsum(0) - lengths)[owner],
     )
     return Ragged(x, weight, old_weight, action[:, 0], tokens, integers(0, 3, groups))
-
-
-def plan_of(controller: "Chain", batch: Ragged, part: Tensor, reduce: LocalReduce | None = None) -> Plan:
-    """Return the plan for the tokens `part` (n,) of this rank."""
-    tokens, support = select(batch.tokens, part), controller.support
-    if support is not None:
-        tokens = replace(tokens, truncated_entropy=truncated_entropy(batch.features[part] @ batch.weight, support))
-    return controller.plan(tokens, reduce, seed=3, step=9)
-
-
-def gradient(
-    controller: "Chain",
-    batch: Ragged,
-    part: Tensor,
-    cut: Sequence[Tensor] | None = None,
-    reduce: LocalReduce | None = None,
-) -> Tensor:
-    """Return the gradient of the loss in the weight of the policy, (D, V), over the tokens `part` (n,) of this rank.
-
-    cut: indices into `part` of each micro-batch; one micro-batch by default.
-    """
-    plan, support = plan_of(controller, batch, part, reduce), controller.support
-    weight = batch.weight.clone().requires_grad_()
-    for index in cut or [torch.arange(len(part))]:
-        logits = batch.features[part[index]] @ weight
-        logp = logits.log_softmax(-1)
-        entropy = -(logp.exp() * logp).sum(-1)
-        chosen = logp.gather(-1, batch.action[part[index], None])[:, 0]
-        truncated = None if support is None else truncated_entropy(logits, support)
-        plan.loss(chosen, entropy, index, truncated_entropy=truncated).backward()
-    return torch.zeros_like(weight) if weight.grad is None else weight.grad

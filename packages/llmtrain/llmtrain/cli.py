@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from entrostat import __version__
-from entrostat.choosing import unknown
-from entrostat.commandline import one_line_errors
+from entrostat.settings.choosing import unknown
+from entrostat.settings.commandline import one_line_errors
 
 from .process.cores import wait_briefly
 from .process.local_ranks import announce_end, is_first, is_worker

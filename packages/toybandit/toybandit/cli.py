@@ -14,8 +14,8 @@ import sys
 from collections.abc import Callable, Sequence
 
 from entrostat import __version__
-from entrostat.choosing import unknown
-from entrostat.commandline import one_line_errors
+from entrostat.settings.choosing import unknown
+from entrostat.settings.commandline import one_line_errors
 
 from .leaderboard.command import leaderboard_command
 from .reproduce.command import reproduce_command

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from entrostat.compilers import check_compiler
+from entrostat.settings.compilers import check_compiler
 
 KINDS = 1 << 10
 """Upper limit for the compiled variants (configurations and sizes) of a function that a process keeps."""

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
-from entrostat.field_types import fit_fields
-from entrostat.schedules import check_target, plain, plain_target
+from entrostat.settings.field_types import fit_fields
+from entrostat.settings.schedules import check_target, plain, plain_target
 
 from .environment_file import read_environment
 from .environments import ENVIRONMENTS, NOISY, Environment, Table, UpdateRule, as_tables
@@ -30,7 +30,7 @@ class Config:
     preset: Literal["paper", "released"] = "paper"
     """Values of the controller's hyperparameters: paper or released."""
     target: float | None | str = None  # noqa: RUF036 (on command lines None is read before text)
-    """Target entropy of the controller, nats, or a schedule of it (`entrostat.schedules`), such as
+    """Target entropy of the controller, nats, or a schedule of it (`entrostat.settings.schedules`), such as
     "linear(0.65, 0.15, 400)" or "0.4x"; None keeps the controller's default."""
     controller_args: Mapping[str, Any] = field(default_factory=dict)
     """Hyperparameters of the controller: numbers, names and schedules. A sequence has one value for each run."""

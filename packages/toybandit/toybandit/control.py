@@ -7,8 +7,8 @@ from torch import Tensor
 
 from entrostat import Chain, LocalReduce, make
 from entrostat.by_name import with_target
-from entrostat.reduce import Tie
-from entrostat.schedules import is_schedule, per_run
+from entrostat.numbers.reduce import Tie
+from entrostat.settings.schedules import is_schedule, per_run
 
 from .config import Config
 

@@ -15,8 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from entrostat.field_types import fit_fields
-from entrostat.plain_yaml import load_yaml
+from entrostat.settings.field_types import fit_fields
+from entrostat.settings.plain_yaml import load_yaml
 
 from .environments import ENVIRONMENTS, TABLES, Environment, as_tables
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from entrostat.allowed import NonNegativeFloat, PositiveInt, Probability
-from entrostat.field_types import fit_fields
+from entrostat.settings.allowed import NonNegativeFloat, PositiveInt, Probability
+from entrostat.settings.field_types import fit_fields
 
 Table = tuple[tuple[float, ...], ...]
 """Rows of numbers: one for each state, or one for all states."""

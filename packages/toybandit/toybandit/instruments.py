@@ -13,7 +13,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from entrostat.controller import Context, Controller, column
+from entrostat.controller import Context, Controller
+from entrostat.numbers.per_run import column
 from entrostat.plan import Plan
 from entrostat.registry import REGISTRY, register
 

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from entrostat.draws import salt, uniform
+from entrostat.numbers.draws import salt, uniform
 
 BLOCK = 1 << 18
 """Numbers to make at once, for as many rollouts as they cover: a few small calls cost more than a large one."""

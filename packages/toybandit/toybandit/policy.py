@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from entrostat import PolicyStats, policy_stats
-from entrostat.lazy import lazy
-from entrostat.support import Support, truncated_logp
+from entrostat.numbers.lazy import lazy
+from entrostat.numbers.support import Support, truncated_logp
 
 MOMENTS = ("s2", "s2l", "s2ll")
 

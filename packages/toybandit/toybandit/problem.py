@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from entrostat.draws import normal, salt, uniform
+from entrostat.numbers.draws import normal, salt, uniform
 
 from .environments import Environment, Table
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from entrostat.advantages import Advantage
-from entrostat.segments import Segments
+from entrostat.numbers.segments import Segments
 
 from .environments import Environment
 from .episodes import inverse_cdf, sample_episodes

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from entrostat import LocalReduce, Plan, StepStats, Tokens, entropy_change
-from entrostat.description import QUADRANTS
+from entrostat.about.description import QUADRANTS
 from entrostat.plan import importance_ratio
 
 from .config import Config
@@ -68,7 +68,7 @@ class RolloutTokens:
     """True if p > p*, above which a rewarded token lowers H. Bool; p* is at least e^(−H)."""
 
     def quadrant(self, *, exact: bool = False) -> Array:
-        """Return I to IV of `entrostat.description.QUADRANTS`, or "" if A = 0; cut at p* if `exact`, else at e^(−H)."""
+        """Return I to IV of `entrostat.numbers.quadrants`, or "" if A = 0; cut at p* if `exact`, else at e^(−H)."""
         likely = self.beyond if exact else self.likely
         one, two, three, four = QUADRANTS
         positive, negative = np.where(likely, one, two), np.where(likely, four, three)

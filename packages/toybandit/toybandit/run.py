@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import tyro
 
-from entrostat.commandline import parse_flags, parse_settings, writing
-from entrostat.out_folder import lock_folder
+from entrostat.settings.commandline import parse_flags, parse_settings, writing
+from entrostat.settings.out_folder import lock_folder
 
 from .config import Config
 from .environments import Table
@@ -87,7 +87,7 @@ def record(config: Config, seeds: Sequence[int], out: Path, diagnostics: bool = 
     from rich.console import Console
     from rich.progress import Progress
 
-    from entrostat.runlog import RunLog
+    from entrostat.logs.runlog import RunLog
 
     from .figures import entropy_figure
     from .simulator import simulate

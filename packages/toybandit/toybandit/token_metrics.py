@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from entrostat import LocalReduce, Plan, Tokens, diagnose
-from entrostat.controller import as_state
 from entrostat.diagnostics import EntropyTrace, merge
+from entrostat.numbers.per_run import as_state
 
 from .environments import Environment
 

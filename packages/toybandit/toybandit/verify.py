@@ -9,7 +9,7 @@ from typing import Annotated
 
 import tyro
 
-from entrostat.commandline import parse_flags
+from entrostat.settings.commandline import parse_flags
 
 DESCRIPTION = """Check the claims of the papers by measurement, and print a line with the verdict of each.
 

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from telephone import PHONE, is_on_the_screen, telephone
 
-from entrostat.runlog import RunLog
+from entrostat.logs.runlog import RunLog
 from entrostat_app.entrostat_command import main
 from entrostat_app.publish import runs_page
 from entrostat_app.views.runs import run_curves, winners

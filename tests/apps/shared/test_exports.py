@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from entrostat.commandline import parse_flags
+from entrostat.settings.commandline import parse_flags
 from entrostat_app.shared import charts, exports
 from entrostat_app.shared.charts import Panel, Picture
 from toybandit import Config

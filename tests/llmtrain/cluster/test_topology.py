@@ -21,7 +21,7 @@ pytest.importorskip("ray")
 import psutil
 import ray
 
-from entrostat.runlog import read_lines, read_metrics
+from entrostat.logs.runlog import read_lines, read_metrics
 from llmtrain.cli import main
 from llmtrain.cluster import topology
 from llmtrain.cluster.learner_actor import Learner

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from entrostat.commandline import one_line_errors
+from entrostat.settings.commandline import one_line_errors
 from llmtrain.commands.start_entropy import main as start_entropy
 from llmtrain.commands.start_entropy import token_mean
 from llmtrain.commands.subset import main as subset

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from entrostat.plain_yaml import dump_yaml
+from entrostat.settings.plain_yaml import dump_yaml
 from llmtrain.cli import main
 from llmtrain.settings.nested import to_dict
 from llmtrain.studies import claim_measurements

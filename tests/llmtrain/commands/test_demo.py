@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from holder import held
 
-from entrostat.out_folder import LOCK
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
+from entrostat.settings.out_folder import LOCK
 from llmtrain.cli import main
 from llmtrain.commands import demo
 from llmtrain.training.run import run_config

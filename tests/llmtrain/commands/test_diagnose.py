@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from entrostat.diagnosis import evidence
-from entrostat.runlog import RunLog
+from entrostat.logs.diagnosis import evidence
+from entrostat.logs.runlog import RunLog
 from llmtrain.cli import main
 
 STEPS = np.arange(60)

@@ -12,7 +12,7 @@ import yaml
 from evaluated import TOKENIZER, small_model
 from full_disk import no_file_over
 
-from entrostat.commandline import one_line_errors
+from entrostat.settings.commandline import one_line_errors
 from llmtrain.commands.eval import main as evaluate
 from llmtrain.data import read
 from llmtrain.policy.model import build_tiny, save

@@ -9,7 +9,7 @@ import torch
 import yaml
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.cli import main
 from llmtrain.policy.checkpoint import latest
 from llmtrain.training.run import train_run

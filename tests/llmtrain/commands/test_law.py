@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from full_disk import no_file_over
 
-from entrostat.runlog import RunLog
+from entrostat.logs.runlog import RunLog
 from llmtrain.commands.law import main as law
 
 STEPS = np.arange(60)

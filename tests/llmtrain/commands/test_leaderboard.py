@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from entrostat.lineup import Entry, entries
-from entrostat.plain_yaml import dump_yaml
+from entrostat.about.lineup import Entry, entries
+from entrostat.settings.plain_yaml import dump_yaml
 from llmtrain.cli import main
 from llmtrain.settings.nested import to_dict
 from llmtrain.studies.leaderboard_runs import configurations, done

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from full_disk import no_file_over
 
-from entrostat.field_types import merge
-from entrostat.plain_yaml import load_yaml
+from entrostat.settings.field_types import merge
+from entrostat.settings.plain_yaml import load_yaml
 from llmtrain.cli import main
 from llmtrain.plan import plan_page as page
 from llmtrain.plan.cost import make_plan

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.commands.probe_entropy import link_checkpoint, read_steps
 from llmtrain.commands.probe_entropy import main as probe_entropy
 from llmtrain.policy.checkpoint import checkpoints

@@ -11,7 +11,7 @@ from tests.ranks import start_ranks
 from torch.utils.flop_counter import FlopCounterMode
 
 from entrostat import Tokens, make, policy_stats
-from entrostat.support import Support, truncated_entropy, truncated_logp
+from entrostat.numbers.support import Support, truncated_entropy, truncated_logp
 from llmtrain.kernels import head_loss, head_stats
 from llmtrain.kernels.projection import CHUNK_BYTES
 from llmtrain.kernels.truncated import restricted_stats, truncated_loss

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entrostat.commandline import parse_settings
+from entrostat.settings.commandline import parse_settings
 from llmtrain.plan.derived import lay_out
 from llmtrain.plan.plan_config import PlanConfig
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from entrostat.commandline import parse_settings
+from entrostat.settings.commandline import parse_settings
 from llmtrain.plan.cost import make_plan
 from llmtrain.plan.fixes import find_fix
 from llmtrain.plan.plan_config import PlanConfig

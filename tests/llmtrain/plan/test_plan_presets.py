@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from entrostat.field_types import merge
+from entrostat.settings.field_types import merge
 from llmtrain.plan.cost import make_plan
 from llmtrain.plan.fixes import fits
 from llmtrain.plan.handover import train_settings

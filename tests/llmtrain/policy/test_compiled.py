@@ -14,7 +14,7 @@ import yaml
 from torch import nn
 from torch._dynamo.utils import counters
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.policy.compiled import compile_layers, layers_of
 from llmtrain.policy.model import build_tiny
 from llmtrain.policy.tokenizer import build_char_tokenizer

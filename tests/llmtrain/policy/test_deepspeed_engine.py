@@ -16,7 +16,7 @@ import yaml
 from mortal import mortal
 from tests.ranks import group, run_ranks
 
-from entrostat.runlog import read_lines, read_metrics
+from entrostat.logs.runlog import read_lines, read_metrics
 from llmtrain.plan.derived import lay_out
 from llmtrain.plan.memory import Memory
 from llmtrain.plan.plan_config import PlanConfig

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.policy.checkpoint import latest
 from llmtrain.policy.lora import ADAPTER, adapter_weights, attach, has_updates, layers, whole_weights
 from llmtrain.policy.model import build_tiny, load, save

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.cli import main
 from llmtrain.policy.model import build_tiny, load, save
 from llmtrain.policy.tokenizer import build_char_tokenizer, load_tokenizer

@@ -5,7 +5,7 @@ import torch
 from transformers import AutoModelForCausalLM, CohereConfig, Gemma2Config, GPTJConfig, GraniteConfig, Qwen2Config
 
 from entrostat import Tokens, make
-from entrostat.support import Support
+from entrostat.numbers.support import Support
 from llmtrain.policy.policy import Policy
 from llmtrain.sequences.batch import Batch
 

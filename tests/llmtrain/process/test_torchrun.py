@@ -10,7 +10,7 @@ import pytest
 from same_runs import without_times
 from tests.docs.pages import CALLS
 
-from entrostat.plain_yaml import dump_yaml
+from entrostat.settings.plain_yaml import dump_yaml
 from llmtrain.process.local_ranks import free_port
 from llmtrain.settings.nested import to_dict
 from llmtrain.training.trainer import Trainer

@@ -11,7 +11,7 @@ import torch
 import yaml
 from published import numbers
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.cli import main
 from llmtrain.commands.recipes import commands, page
 from llmtrain.evaluation.paper_settings import longest_response

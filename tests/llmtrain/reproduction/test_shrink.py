@@ -8,7 +8,7 @@ import pytest
 import torch
 import yaml
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.reproduction import shrink
 from llmtrain.reproduction.recipe_config import read_recipe_config
 from llmtrain.reproduction.shrink import ENGINES

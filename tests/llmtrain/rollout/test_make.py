@@ -2,7 +2,7 @@
 
 import pytest
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.cli import main
 from llmtrain.rollout.hf_engine import HFEngine
 from llmtrain.rollout.make import ENGINES, engine_class

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.policy.model import build_tiny
 from llmtrain.policy.policy import IDLE, Policy
 from llmtrain.sequences.batch import Batch

@@ -2,8 +2,8 @@ from operator import attrgetter
 
 import pytest
 
-from entrostat.field_types import merge
-from entrostat.plain_yaml import dump_yaml, load_yaml, parse_yaml
+from entrostat.settings.field_types import merge
+from entrostat.settings.plain_yaml import dump_yaml, load_yaml, parse_yaml
 from llmtrain.settings.config import TrainConfig
 from llmtrain.settings.nested import to_dict
 from llmtrain.settings.presets import PRESETS, get_preset, read_config

@@ -2,7 +2,7 @@
 
 import pytest
 
-from entrostat.runlog import RunLog, target_of
+from entrostat.logs.runlog import RunLog, target_of
 from llmtrain.settings.presets import read_config
 from llmtrain.training.run import run_config, run_settings
 

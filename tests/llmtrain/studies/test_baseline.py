@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from entrostat.lineup import Entry
+from entrostat.about.lineup import Entry
 from llmtrain.studies.baseline import ALIKE, HIGHER, LOWER, crossing, curve, differences
 from llmtrain.studies.comparison import Run
 from llmtrain.studies.standings import Standing

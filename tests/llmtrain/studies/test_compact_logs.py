@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from entrostat.plain_yaml import dump_yaml
+from entrostat.settings.plain_yaml import dump_yaml
 from llmtrain.settings.config import TopologyConfig, TrainConfig
 from llmtrain.settings.nested import to_dict
 from llmtrain.studies import compact_logs

@@ -2,7 +2,7 @@ import pytest
 from full_disk import no_file_over
 from rich.console import Console
 
-from entrostat.runlog import RunLog
+from entrostat.logs.runlog import RunLog
 from llmtrain.commands.compare import main as compare
 from llmtrain.studies.comparison import Run, figure, smooth, table
 

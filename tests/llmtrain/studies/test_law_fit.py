@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from entrostat.runlog import RunLog
+from entrostat.logs.runlog import RunLog
 from llmtrain.studies.comparison import Run
 from llmtrain.studies.law_fit import fit_run, points
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from entrostat.lineup import Entry
+from entrostat.about.lineup import Entry
 from llmtrain.settings.config import TrainConfig
 from llmtrain.studies.leaderboard_page import page
 from llmtrain.studies.standings import Standing

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from entrostat.lineup import Entry
+from entrostat.about.lineup import Entry
 from llmtrain.studies.comparison import Run
 from llmtrain.studies.standings import Standing, by_entropy, standard_error, standing
 

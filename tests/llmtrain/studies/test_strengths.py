@@ -5,7 +5,7 @@ from math import exp, log, sqrt
 import numpy as np
 import pytest
 
-from entrostat.lineup import Entry
+from entrostat.about.lineup import Entry
 from llmtrain.studies.standings import Standing, standard_error
 from llmtrain.studies.strengths import Reading, curves, readings, share_of_noise
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.cli import main
 
 SUMS = """

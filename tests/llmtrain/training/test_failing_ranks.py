@@ -14,7 +14,7 @@ import faulty_rank
 import pytest
 from tests.ranks import group, run_ranks, start
 
-from entrostat.plain_yaml import dump_yaml
+from entrostat.settings.plain_yaml import dump_yaml
 from llmtrain.policy.checkpoint import checkpoints
 from llmtrain.process.family import family, left_of
 from llmtrain.process.local_ranks import free_port

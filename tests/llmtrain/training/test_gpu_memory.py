@@ -14,7 +14,7 @@ pytest.importorskip("vllm", reason="make install")
 import vllm
 from gpu_ledger import GPU, Sender, fake_llm
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.policy.engine import TorchEngine
 from llmtrain.policy.policy import Policy
 from llmtrain.process.gpu_memory import GIB, empty_cache

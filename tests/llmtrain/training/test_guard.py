@@ -7,7 +7,7 @@ import pytest
 import torch
 from same_runs import same, without_times
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.policy.checkpoint import latest, load_state
 from llmtrain.policy.engine import NonFiniteError, TorchEngine
 from llmtrain.settings.config import GuardConfig, RolloutConfig, TopologyConfig

@@ -8,7 +8,7 @@ import pytest
 import torch
 from tests.ranks import group, run_ranks
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.policy.checkpoint import latest, load_state
 
 pytest.importorskip("deepspeed")

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from entrostat import get_advantage
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.policy.engine import NonFiniteError, TorchEngine
 from llmtrain.policy.model import build_tiny
 from llmtrain.policy.policy import Policy

@@ -8,7 +8,7 @@ import pytest
 import torch
 from same_runs import same, without_times
 
-from entrostat.probe_log import FILE, parse_probes, read_probes
+from entrostat.logs.probe_log import FILE, parse_probes, read_probes
 from llmtrain.policy.checkpoint import checkpoints, latest, load_state
 from llmtrain.settings.config import LogConfig, PrimeConfig
 from llmtrain.training.check import check

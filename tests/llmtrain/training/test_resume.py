@@ -27,7 +27,7 @@ import torch
 from same_runs import without_times
 
 from entrostat import list_controllers, make
-from entrostat.probe_log import FILE, read_probes
+from entrostat.logs.probe_log import FILE, read_probes
 from llmtrain.policy.checkpoint import latest, load_state
 from llmtrain.policy.model import load
 from llmtrain.settings.config import (

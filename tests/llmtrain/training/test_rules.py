@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from entrostat import make
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.settings.config import RewardConfig, TaskConfig
 from llmtrain.tasks import get_task
 from llmtrain.training.check import check

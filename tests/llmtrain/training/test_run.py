@@ -13,8 +13,8 @@ import pytest
 import yaml
 from holder import held
 
-from entrostat.out_folder import LOCK
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
+from entrostat.settings.out_folder import LOCK
 from llmtrain.cli import main
 from llmtrain.commands.train import REPLACED
 from llmtrain.policy.checkpoint import latest

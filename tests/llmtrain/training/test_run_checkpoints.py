@@ -8,7 +8,7 @@ import pytest
 import torch
 from same_runs import same
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.cli import main
 from llmtrain.commands.eval import locate, parser
 from llmtrain.policy.checkpoint import checkpoints, latest, load_state, put, step_of, strays

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import entrostat
-from entrostat.plain_yaml import dump_yaml
+from entrostat.settings.plain_yaml import dump_yaml
 from llmtrain.settings.config import DataConfig, ModelConfig, RewardConfig, TrainConfig
 from llmtrain.settings.nested import to_dict
 from llmtrain.training.run import own_names, run_config

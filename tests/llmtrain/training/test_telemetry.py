@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import pytest
 
-from entrostat.foreign.foreign_runs import read_path
-from entrostat.runlog import read_metrics
+from entrostat.logs.foreign.foreign_runs import read_path
+from entrostat.logs.runlog import read_metrics
 from llmtrain.cli import main
 from llmtrain.settings.config import LogConfig, ProfileConfig, TrainConfig
 from llmtrain.training.check import check

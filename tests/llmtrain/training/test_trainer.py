@@ -14,8 +14,8 @@ import yaml
 from full_disk import no_file_over
 from same_runs import same, without_times
 
-from entrostat.runlog import read_lines, read_metrics
-from entrostat.support import Support
+from entrostat.logs.runlog import read_lines, read_metrics
+from entrostat.numbers.support import Support
 from llmtrain.cli import main
 from llmtrain.policy.checkpoint import checkpoints, latest, load_state
 from llmtrain.policy.engine import NonFiniteError, TorchEngine

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from same_runs import without_times
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.cli import main
 from llmtrain.settings.config import DataConfig, EvalConfig, RewardConfig, SFTConfig
 from llmtrain.settings.presets import get_preset

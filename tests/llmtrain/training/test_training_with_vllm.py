@@ -9,7 +9,7 @@ pytest.importorskip("vllm", reason="make install")
 
 import torch.distributed as dist
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.rollout.vllm import vllm_engine
 from llmtrain.settings.config import ModelConfig, SFTConfig
 from llmtrain.training.check import check

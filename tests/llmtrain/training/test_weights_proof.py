@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, MixtralConfig
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 from llmtrain.policy.model import save
 from llmtrain.rollout.hf_engine import CopyEngine
 from llmtrain.settings.config import EngineConfig, GuardConfig, ModelConfig, RewardConfig, TopologyConfig

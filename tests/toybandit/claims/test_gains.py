@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from entrostat import pi_control
+from entrostat.numbers import pi_control
 from toybandit.claims.gains import POINTS, allowed, random_gains, settled, spectral_radius
 
 

@@ -16,12 +16,12 @@ from functools import lru_cache
 from typing import Any, get_args, get_type_hints
 
 from entrostat import Chain, list_controllers, make
-from entrostat.allowed import allowed
+from entrostat.about.lineup import SUITED, Entry, entries
 from entrostat.by_name import hyperparameters
-from entrostat.choosing import unknown
-from entrostat.commandline import parse_settings
-from entrostat.lineup import SUITED, Entry, entries
-from entrostat.schedules import is_schedule, split
+from entrostat.settings.allowed import allowed
+from entrostat.settings.choosing import unknown
+from entrostat.settings.commandline import parse_settings
+from entrostat.settings.schedules import is_schedule, split
 from toybandit import ENVIRONMENTS, Config, Environment
 from toybandit.control import build_controller
 from toybandit.sweep.grid import AXES

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 import torch
 
-from entrostat import pi_control
+from entrostat.numbers import pi_control
 from toybandit import Config, Trajectory, simulate
 from toybandit.local_plant import LocalPlant, local_plant, starting_at
 
@@ -190,7 +190,7 @@ MEASURED_OVER = {"exact": 1, "noisy": 16}
 
 @dataclass(frozen=True, kw_only=True)
 class Loop:
-    """Settings of the loop; symbols as in `entrostat.pi_control`."""
+    """Settings of the loop; symbols as in `entrostat.numbers.pi_control`."""
 
     g: float
     kp: float

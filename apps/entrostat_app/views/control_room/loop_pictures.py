@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from entrostat import pi_control
+from entrostat.numbers import pi_control
 
 from ...shared import charts
 from ...shared.charts import Panel, Picture

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from entrostat import pi_control
+from entrostat.numbers import pi_control
 from toybandit import Trajectory
 from toybandit.local_plant import LocalPlant
 from toybandit.sweep.measure import settling

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from entrostat.plain_yaml import dump_yaml
+from entrostat.settings.plain_yaml import dump_yaml
 from llmtrain.plan.architecture import MODELS
 from llmtrain.plan.gpu import GIB, GPUS
 from llmtrain.plan.headroom import ENOUGH, headroom

@@ -6,7 +6,7 @@ from pathlib import Path
 from sys import intern
 from typing import Any, NamedTuple, TypeGuard
 
-from entrostat.probe_log import FILE, parse_probes, read_probes
+from entrostat.logs.probe_log import FILE, parse_probes, read_probes
 
 from ...shared import run_folder
 

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 import torch
 
-from entrostat.description import QUADRANTS
+from entrostat.about.description import QUADRANTS
 from toybandit.rollout_tokens import RolloutTokens
 from toybandit.token_surface import boundary, surface
 

@@ -6,7 +6,7 @@ from functools import cache
 import pandas as pd
 import streamlit as st
 
-from entrostat.lineup import Entry, entries
+from entrostat.about.lineup import Entry, entries
 from toybandit import Config
 from toybandit.leaderboard.cells import TARGET
 from toybandit.rollout_tokens import RolloutTokens, Update, by_quadrant, described, planned_by, watch

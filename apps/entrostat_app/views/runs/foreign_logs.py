@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from entrostat.foreign import foreign_runs
-from entrostat.foreign.foreign_runs import ForeignRun
+from entrostat.logs.foreign import foreign_runs
+from entrostat.logs.foreign.foreign_runs import ForeignRun
 
 from ...shared import run_folder
 from ...shared.plain_text import plain

@@ -6,9 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from entrostat.diagnosis import words
-from entrostat.diagnosis.advice import Advice, advise
-from entrostat.diagnosis.facts import Facts, measure, reads
+from entrostat.logs.diagnosis import words
+from entrostat.logs.diagnosis.advice import Advice, advise
+from entrostat.logs.diagnosis.facts import Facts, measure, reads
 
 from ...shared.controls import Control
 from ...shared.plain_text import plain

@@ -9,8 +9,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from entrostat import laws
-from entrostat.laws import Law, Prediction, Score
+from entrostat.logs import laws
+from entrostat.logs.laws import Law, Prediction, Score
 
 from ...shared import charts
 from ...shared.charts import Picture

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from entrostat.foreign.foreign_runs import ForeignRun
+from entrostat.logs.foreign.foreign_runs import ForeignRun
 
 from ...shared import run_folder
 from .follow import Follower

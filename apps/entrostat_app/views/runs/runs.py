@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from entrostat.runlog import target_of
+from entrostat.logs.runlog import target_of
 
 from ...shared import charts, exports, run_folder
 from ...shared.controls import Control, Sections

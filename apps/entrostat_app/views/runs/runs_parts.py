@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from entrostat.doubts import doubts
-from entrostat.runlog import target_of
+from entrostat.logs.doubts import doubts
+from entrostat.logs.runlog import target_of
 from toybandit.trajectory import last_third
 
 from ...shared import charts, exports, run_folder, tokens_html

@@ -5,11 +5,12 @@ from typing import ClassVar
 
 import torch
 
-from ..controller import Context, Controller, StepStats, as_state, column, reading
-from ..hyperparameters import NotNegative, Number, Positive
+from ..controller import Context, Controller, StepStats
+from ..numbers.per_run import as_state, column, reading
+from ..numbers.support import Support
 from ..plan import Plan, importance_ratio
 from ..registry import register
-from ..support import Support
+from ..settings.hyperparameters import NotNegative, Number, Positive
 
 
 @register("arbitrary_entropy")

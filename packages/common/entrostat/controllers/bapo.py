@@ -7,10 +7,11 @@ from typing import Annotated, Any, ClassVar
 import torch
 from torch import Tensor
 
-from ..controller import Context, Controller, as_state, column
-from ..hyperparameters import NotNegative, Number, Positive
+from ..controller import Context, Controller
+from ..numbers.per_run import as_state, column
 from ..plan import Plan, importance_ratio
 from ..registry import register
+from ..settings.hyperparameters import NotNegative, Number, Positive
 
 
 @register("bapo")

@@ -5,10 +5,11 @@ from typing import ClassVar, Literal
 
 import torch
 
-from ..controller import Context, Controller, StepStats, as_state, column, reading
-from ..hyperparameters import NotNegative, Number
+from ..controller import Context, Controller, StepStats
+from ..numbers.per_run import as_state, column, reading
 from ..plan import Plan
 from ..registry import register
+from ..settings.hyperparameters import NotNegative, Number
 
 
 @register("entropy_bonus")

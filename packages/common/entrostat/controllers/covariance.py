@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 from .. import entropy_change
-from ..controller import Context, Controller, column
-from ..hyperparameters import NotNegative, Number, Share
+from ..controller import Context, Controller
+from ..numbers.per_run import column
 from ..plan import Plan, rounding
 from ..registry import register
+from ..settings.hyperparameters import NotNegative, Number, Share
 
 
 def token_covariance(context: Context) -> Tensor:

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from ..controller import Context, Controller, column
-from ..hyperparameters import NotNegative, Number
+from ..controller import Context, Controller
+from ..numbers.per_run import column
 from ..plan import Plan
 from ..registry import register
+from ..settings.hyperparameters import NotNegative, Number
 
 
 @register("dmmpt")

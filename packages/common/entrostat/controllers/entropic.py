@@ -6,19 +6,20 @@ from typing import Annotated, Any, ClassVar
 import torch
 from torch import Tensor
 
-from ..controller import Context, Controller, StepStats, as_state, column, reading
-from ..hyperparameters import NotNegative, Number
-from ..kl import log_ratio
-from ..pi_control import place_poles
+from ..controller import Context, Controller, StepStats
+from ..numbers.kl import log_ratio
+from ..numbers.per_run import as_state, column, reading
+from ..numbers.pi_control import place_poles
+from ..numbers.plant import Plant
 from ..plan import Plan
-from ..plant import Plant
 from ..registry import register
+from ..settings.hyperparameters import NotNegative, Number
 
 PRIOR_GAIN = 0.1
 """Initial plant gain of `auto`: fall of entropy in a rollout step per unit of α (nats). Too high is the safe side."""
 FORGETTING = 0.99
 DRIFT_RATE = 0.1
-"""Forgetting factor and drift rate of the plant that `auto` estimates, see `entrostat.plant`."""
+"""Forgetting factor and drift rate of the plant that `auto` estimates, see `entrostat.numbers.plant`."""
 
 
 @register("entropic")
@@ -32,7 +33,7 @@ class Entropic(Controller):
     on-policy with binary rewards, tau = 0 only scales the expected step and cannot change its direction.
 
     Beyond the paper: kd·(e − previous e) is added to α, `ema` smooths Ĥ, and `auto` estimates the effect of α on the
-    entropy from the measurements, retunes kp and ki so that the loop has the poles of `entrostat.pi_control`, and acts
+    entropy from the measurements, retunes kp and ki so that the loop has the poles of `numbers.pi_control`, and acts
     on tokens with p > e^(−target), which is below the largest probability of every state at the target.
     """
 

@@ -5,10 +5,11 @@ from typing import Annotated, ClassVar
 
 import torch
 
-from ..controller import Context, Controller, column
-from ..hyperparameters import NotNegative, Number
+from ..controller import Context, Controller
+from ..numbers.per_run import column
 from ..plan import Plan
 from ..registry import register
+from ..settings.hyperparameters import NotNegative, Number
 
 
 @register("entropy_advantage")

@@ -5,10 +5,11 @@ from typing import ClassVar
 
 import torch
 
-from ..controller import Context, Controller, column
-from ..hyperparameters import Number
+from ..controller import Context, Controller
+from ..numbers.per_run import column
 from ..plan import Plan
 from ..registry import register
+from ..settings.hyperparameters import Number
 
 
 @register("entropy_ratio_clip")

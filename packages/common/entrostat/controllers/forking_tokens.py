@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from ..controller import Context, Controller
-from ..hyperparameters import Number
 from ..plan import Plan
 from ..registry import register
+from ..settings.hyperparameters import Number
 from .covariance import share_of_tokens
 
 

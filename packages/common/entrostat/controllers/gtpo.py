@@ -7,10 +7,11 @@ import torch
 from torch import Tensor
 
 from ..advantages import STD_EPS
-from ..controller import Context, Controller, column
-from ..hyperparameters import NotNegative
+from ..controller import Context, Controller
+from ..numbers.per_run import column
 from ..plan import Plan
 from ..registry import register
+from ..settings.hyperparameters import NotNegative
 
 
 @register("gtpo")

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..controller import Context, Controller, column
-from ..hyperparameters import NotNegative
-from ..kl import Estimator
+from ..controller import Context, Controller
+from ..numbers.kl import Estimator
+from ..numbers.per_run import column
 from ..plan import Plan
 from ..registry import register
+from ..settings.hyperparameters import NotNegative
 
 
 @register("kl_ref")

@@ -6,11 +6,12 @@ from typing import Annotated, Any, ClassVar
 
 import torch
 
-from ..controller import Context, Controller, column
-from ..hyperparameters import NotNegative, Number, Share
+from ..controller import Context, Controller
+from ..numbers.per_run import column
+from ..numbers.support import Support
 from ..plan import Plan, rounding
 from ..registry import register
-from ..support import Support
+from ..settings.hyperparameters import NotNegative, Number, Share
 from .covariance import share_of_tokens
 
 

@@ -6,10 +6,11 @@ from typing import ClassVar, Literal
 import torch
 
 from .. import entropy_change
-from ..controller import Context, Controller, StepStats, as_state, column, reading
-from ..hyperparameters import NotNegative, Positive, Share
+from ..controller import Context, Controller, StepStats
+from ..numbers.per_run import as_state, column, reading
 from ..plan import Plan
 from ..registry import register
+from ..settings.hyperparameters import NotNegative, Positive, Share
 
 
 @register("papo")

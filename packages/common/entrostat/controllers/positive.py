@@ -5,11 +5,12 @@ from typing import ClassVar, Literal
 
 import torch
 
-from ..controller import Context, Controller, StepStats, as_state, column, reading
-from ..hyperparameters import NotNegative, Number
+from ..controller import Context, Controller, StepStats
+from ..numbers.per_run import as_state, column, reading
 from ..plan import Plan
 from ..registry import register
-from ..schedules import Knot, Schedule
+from ..settings.hyperparameters import NotNegative, Number
+from ..settings.schedules import Knot, Schedule
 
 STAGE = Schedule("linear", (Knot(0.5, 0.0), Knot(1.0, 1.0)))
 """λ of the variant stage over the share of the training that is done."""

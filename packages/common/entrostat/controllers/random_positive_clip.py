@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..controller import Context, Controller
-from ..hyperparameters import Share
 from ..plan import Plan
 from ..registry import register
+from ..settings.hyperparameters import Share
 from .covariance import share_of_tokens
 
 

@@ -5,11 +5,12 @@ from typing import Annotated, ClassVar, Literal
 
 import torch
 
-from ..controller import Context, Controller, column
-from ..hyperparameters import NotNegative, Number
-from ..kl import log_ratio
+from ..controller import Context, Controller
+from ..numbers.kl import log_ratio
+from ..numbers.per_run import column
 from ..plan import Plan
 from ..registry import register
+from ..settings.hyperparameters import NotNegative, Number
 
 
 @register("rollout_correction")

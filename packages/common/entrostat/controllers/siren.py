@@ -6,12 +6,13 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from ..controller import Context, Controller, StepStats, as_state, column, reading
-from ..hyperparameters import NotNegative, Number
+from ..controller import Context, Controller, StepStats
+from ..numbers.per_run import as_state, column, reading
+from ..numbers.segments import quantile_within
+from ..numbers.support import Support
 from ..plan import Plan
 from ..registry import register
-from ..segments import quantile_within
-from ..support import Support
+from ..settings.hyperparameters import NotNegative, Number
 
 
 @register("siren")

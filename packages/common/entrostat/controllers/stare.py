@@ -6,10 +6,11 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from ..controller import Context, Controller, StepStats, as_state, column, reading
-from ..hyperparameters import NotNegative, Number, Share
+from ..controller import Context, Controller, StepStats
+from ..numbers.per_run import as_state, column, reading
 from ..plan import Plan
 from ..registry import register
+from ..settings.hyperparameters import NotNegative, Number, Share
 
 
 @register("stare")

@@ -7,10 +7,11 @@ import torch
 from torch import Tensor
 
 from .. import entropy_change
-from ..controller import Context, Controller, column
-from ..hyperparameters import NotNegative, Number, Positive
+from ..controller import Context, Controller
+from ..numbers.per_run import column
 from ..plan import Plan, importance_ratio
 from ..registry import register
+from ..settings.hyperparameters import NotNegative, Number, Positive
 
 TOP_SHARE = 0.2
 """Share of tokens that the binary mapping weighs down: those above the 80% quantile of Ω."""

@@ -18,14 +18,15 @@ import torch
 from torch import Tensor
 
 from .. import entropy_change
-from ..controller import Context, Controller, StepStats, as_state, column, reading
-from ..hyperparameters import NotNegative, Number, Positive
-from ..kl import log_ratio
+from ..controller import Context, Controller, StepStats
+from ..numbers.kl import log_ratio
+from ..numbers.per_run import as_state, column, reading
+from ..numbers.plant import Plant
+from ..numbers.water_level import water_level
 from ..plan import Plan, rounding
-from ..plant import Plant
 from ..registry import register
+from ..settings.hyperparameters import NotNegative, Number, Positive
 from ..tokens import Tokens
-from ..water_level import water_level
 
 
 @register("thermostat")

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from ..controller import Context, Controller, column
-from ..hyperparameters import NotNegative, Number
+from ..controller import Context, Controller
+from ..numbers.per_run import column
+from ..numbers.support import Support
 from ..plan import Plan
 from ..registry import register
-from ..support import Support
+from ..settings.hyperparameters import NotNegative, Number
 
 
 @register("truncated_entropy_bonus")

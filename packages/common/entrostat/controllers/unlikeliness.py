@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..advantages import advantage_needs, advantage_uses, get_advantage
-from ..controller import Context, Controller, column
-from ..hyperparameters import Share
+from ..controller import Context, Controller
+from ..numbers.per_run import column
+from ..numbers.segments import rank_within
 from ..plan import Plan
 from ..registry import register
-from ..segments import rank_within
+from ..settings.hyperparameters import Share
 
 
 @register("unlikeliness")

@@ -26,9 +26,9 @@ from ..by_name import make
 from ..chaining import chain
 from ..controller import Controller, StepStats
 from ..diagnostics import EntropyTrace, diagnose
+from ..numbers.policy_moments import policy_stats
+from ..numbers.reduce import DistReduce, LocalReduce
 from ..plan import Plan, importance_ratio
-from ..policy_moments import policy_stats
-from ..reduce import DistReduce, LocalReduce
 from ..tokens import Tokens
 from .packing import pack, require_fields
 from .trl_progress import show_progress

@@ -30,8 +30,8 @@ from verl.workers.engine_workers import ActorRolloutRefWorker, TrainingWorker
 from ..by_name import list_controllers
 from ..chaining import Chain
 from ..controller import StepStats
+from ..numbers.reduce import DistReduce, LocalReduce
 from ..plan import Plan
-from ..reduce import DistReduce, LocalReduce
 from ..tokens import Tokens
 from .packing import pack, require_fields, unpack
 from .verl_batch import FROM_LOGITS, keep_old_entropy, logit_statistics, micro_batch_fields, rollout_entropies

@@ -15,8 +15,8 @@ from verl.utils import tensordict_utils as tu
 from verl.utils import torch_functional
 from verl.workers.utils.padding import no_padding_2_padding, response_from_nested
 
-from ..policy_moments import policy_stats
-from ..support import Support, truncated_entropy
+from ..numbers.policy_moments import policy_stats
+from ..numbers.support import Support, truncated_entropy
 
 MOMENTS = ("s2", "s2l", "s2ll")
 FROM_LOGITS = (*MOMENTS, "truncated_entropy")

@@ -6,9 +6,10 @@ from typing import Annotated, Any, ClassVar
 
 import torch
 
-from ..controller import StepStats, as_state, reading
-from ..hyperparameters import NotNegative, Number, Positive
+from ..controller import StepStats
+from ..numbers.per_run import as_state, reading
 from ..registry import register
+from ..settings.hyperparameters import NotNegative, Number, Positive
 from .base import ClippedRatio
 
 

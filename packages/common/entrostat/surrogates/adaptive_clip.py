@@ -5,9 +5,10 @@ from typing import Annotated, Any, ClassVar
 
 import torch
 
-from ..controller import StepStats, as_state, reading
-from ..hyperparameters import NotNegative, Number
+from ..controller import StepStats
+from ..numbers.per_run import as_state, reading
 from ..registry import register
+from ..settings.hyperparameters import NotNegative, Number
 from .base import ClippedRatio
 
 

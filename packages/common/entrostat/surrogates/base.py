@@ -11,13 +11,13 @@ from typing import Annotated, Any, ClassVar
 import torch
 from torch import Tensor
 
-from ..aggregation import Aggregation, Denominator, token_scale
-from ..constants import constant
-from ..controller import Context, Controller, column
-from ..kl import LOG_RATIO_LIMIT, log_ratio
+from ..controller import Context, Controller
+from ..numbers.kl import LOG_RATIO_LIMIT, log_ratio
+from ..numbers.per_run import column, constant
 from ..plan import Plan, Slice, beyond_bounds, importance_ratio
 from ..registry import register
 from ..tokens import Tokens
+from .aggregation import Aggregation, Denominator, token_scale
 
 
 def bounded(ratio: Tensor, s: Slice) -> Tensor:

@@ -10,11 +10,11 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from ..controller import column
-from ..hyperparameters import NotNegative, Number
-from ..kl import log_ratio
+from ..numbers.kl import log_ratio
+from ..numbers.per_run import column
 from ..plan import Plan, Slice, importance_ratio
 from ..registry import register
+from ..settings.hyperparameters import NotNegative, Number
 from ..tokens import Tokens
 from .base import SurrogateController
 

@@ -3,10 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 
-from ..controller import StepStats, as_state, column
-from ..hyperparameters import Number, Share
+from ..controller import StepStats
+from ..numbers.per_run import as_state, column
 from ..plan import Plan
 from ..registry import register
+from ..settings.hyperparameters import Number, Share
 from ..tokens import Tokens
 from .base import ClippedRatio
 

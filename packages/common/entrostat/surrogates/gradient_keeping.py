@@ -6,11 +6,11 @@ from typing import Annotated, Any, ClassVar
 import torch
 from torch import Tensor
 
-from ..controller import column
-from ..hyperparameters import NotNegative, Number, Positive
-from ..kl import log_ratio
+from ..numbers.kl import log_ratio
+from ..numbers.per_run import column
 from ..plan import Slice, beyond_bounds, importance_ratio
 from ..registry import register
+from ..settings.hyperparameters import NotNegative, Number, Positive
 from .base import Aggregation, SurrogateController, never
 
 

@@ -6,10 +6,10 @@ from typing import Annotated, Any, ClassVar
 
 import torch
 
-from ..controller import column
-from ..hyperparameters import NotNegative, Number
+from ..numbers.per_run import column
 from ..plan import Plan
 from ..registry import register
+from ..settings.hyperparameters import NotNegative, Number
 from ..tokens import Tokens
 from .base import ClippedRatio
 

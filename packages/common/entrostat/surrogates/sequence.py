@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from ..aggregation import Aggregation
-from ..controller import column
-from ..hyperparameters import NotNegative, Positive
-from ..kl import LOG_RATIO_LIMIT, log_ratio
+from ..numbers.kl import LOG_RATIO_LIMIT, log_ratio
+from ..numbers.per_run import column
+from ..numbers.segments import Segments
 from ..plan import Plan, Slice
 from ..registry import register
-from ..segments import Segments
+from ..settings.hyperparameters import NotNegative, Positive
 from ..tokens import Tokens
+from .aggregation import Aggregation
 from .base import SurrogateController, bounded
 
 LOG_SMALLEST = log(1e-8)

@@ -15,7 +15,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 
 from ..policy.checkpoint import last_saved, latest, step_of
 from ..process.exit_code import ExitCodes, exit_codes, unknown

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from entrostat.commandline import Arguments
+from entrostat.settings.commandline import Arguments
 
 from ..kernels.timing import cases, machine, measure, report, table
 

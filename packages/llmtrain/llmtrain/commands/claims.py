@@ -14,7 +14,7 @@ import sys
 from itertools import takewhile
 from pathlib import Path
 
-from entrostat.commandline import Arguments
+from entrostat.settings.commandline import Arguments
 
 from ..settings.config import TrainConfig
 from ..settings.presets import read_config

@@ -4,8 +4,8 @@ llmtrain compare runs/demo/grpo runs/demo/entropic        two run folders
 llmtrain compare verl.log trl/trainer_state.json runs/x   with logs of other trainers (docs/studies.md)
 """
 
-from entrostat.commandline import Arguments
-from entrostat.foreign.foreign_runs import HELP
+from entrostat.logs.foreign.foreign_runs import HELP
+from entrostat.settings.commandline import Arguments
 
 
 def main(args: list[str]) -> int:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from entrostat.commandline import Arguments
+from entrostat.settings.commandline import Arguments
 
 from ..data.question import Question
 from ..data.read import Read

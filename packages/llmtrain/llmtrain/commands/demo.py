@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from entrostat.commandline import Arguments
+from entrostat.settings.commandline import Arguments
 
 from ..settings.config import TrainConfig
 from ..settings.presets import get_preset

@@ -4,8 +4,8 @@ llmtrain diagnose runs/countdown                run of llmtrain or toybandit
 llmtrain diagnose verl.log --target 0.3         log of another trainer, whose controller has a target
 """
 
-from entrostat.commandline import Arguments
-from entrostat.foreign.foreign_runs import HELP
+from entrostat.logs.foreign.foreign_runs import HELP
+from entrostat.settings.commandline import Arguments
 
 
 def main(args: list[str]) -> int:
@@ -14,8 +14,8 @@ def main(args: list[str]) -> int:
     parser.add_argument("runs", nargs="+", help="run folders, or logs of other trainers")
     parser.add_argument("--target", type=float, help="target entropy (nats) of a run whose log does not have it")
     given = parser.parse_args(args)
-    from entrostat.diagnosis.facts import measure
-    from entrostat.diagnosis.words import text
+    from entrostat.logs.diagnosis.facts import measure
+    from entrostat.logs.diagnosis.words import text
 
     from ..studies.comparison import Run
 

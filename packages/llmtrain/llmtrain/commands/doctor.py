@@ -13,7 +13,7 @@ from dataclasses import asdict
 
 from rich.console import Console
 
-from entrostat.commandline import Arguments
+from entrostat.settings.commandline import Arguments
 
 from ..doctor.findings import CHECKS, Check, choose, examine_all, gpu_checks, show
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from entrostat.commandline import OF_THE_DISK, Arguments
+from entrostat.settings.commandline import OF_THE_DISK, Arguments
 
 from ..evaluation.paper_settings import PRESETS, in_training
 from ..process.local_ranks import end_with_parent, is_first, is_worker, launch
@@ -185,7 +185,7 @@ def _correlations(run: Path | None) -> list:
     """Return correlations of entropy and scores over the run's own evaluations; empty if it logged no entropy."""
     if run is None:
         return []
-    from entrostat.runlog import read_metrics
+    from entrostat.logs.runlog import read_metrics
 
     from ..evaluation.correlations import over_run
 

@@ -10,8 +10,8 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from entrostat.commandline import Arguments, writing
-from entrostat.runlog import read_lines
+from entrostat.logs.runlog import read_lines
+from entrostat.settings.commandline import Arguments, writing
 
 
 def main(args: list[str]) -> int:

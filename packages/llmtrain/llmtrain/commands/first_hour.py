@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from entrostat import __version__
-from entrostat.commandline import Arguments, writing
+from entrostat.settings.commandline import Arguments, writing
 
 ABOUT = """\
 Test everything that training uses on this machine, and write the results to one file:

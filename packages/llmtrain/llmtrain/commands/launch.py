@@ -14,8 +14,8 @@ import contextlib
 import shlex
 from typing import Any
 
-from entrostat.commandline import Arguments
-from entrostat.installation import missing
+from entrostat.settings.commandline import Arguments
+from entrostat.settings.installation import missing
 
 COMMANDS = ("train", "resume")
 STOP = {"RAY_JOB_STOP_SIGNAL": "SIGINT", "RAY_JOB_STOP_WAIT_TIME_S": "1800"}

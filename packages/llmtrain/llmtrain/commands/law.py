@@ -18,8 +18,8 @@ from typing import Any
 from rich.box import SIMPLE
 from rich.table import Table
 
-from entrostat.commandline import Arguments, writing
-from entrostat.foreign.foreign_runs import HELP
+from entrostat.logs.foreign.foreign_runs import HELP
+from entrostat.settings.commandline import Arguments, writing
 
 from ..studies.comparison import Run, picture
 from ..studies.law_fit import RunLaw, fit_run

@@ -15,8 +15,8 @@ it also keeps each finished run there in a few kilobytes, and needs nothing else
 import shlex
 from pathlib import Path
 
-from entrostat.commandline import Arguments
-from entrostat.lineup import asked, entries
+from entrostat.about.lineup import asked, entries
+from entrostat.settings.commandline import Arguments
 
 from ..settings.config import TrainConfig
 from ..settings.presets import read_config

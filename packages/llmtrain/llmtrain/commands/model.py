@@ -6,7 +6,7 @@ llmtrain model FILE.gguf --out models/mine
 
 from pathlib import Path
 
-from entrostat.commandline import Arguments
+from entrostat.settings.commandline import Arguments
 
 from ..policy.gguf_model import PUBLISHED, convert
 

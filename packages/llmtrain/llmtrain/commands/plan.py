@@ -5,9 +5,9 @@ import shlex
 import sys
 from pathlib import Path
 
-from entrostat.commandline import Arguments, parse_flags, parse_settings, writing
-from entrostat.field_types import merge
-from entrostat.plain_yaml import dump_yaml, load_yaml
+from entrostat.settings.commandline import Arguments, parse_flags, parse_settings, writing
+from entrostat.settings.field_types import merge
+from entrostat.settings.plain_yaml import dump_yaml, load_yaml
 
 from ..plan.cost import make_plan
 from ..plan.handover import train_settings

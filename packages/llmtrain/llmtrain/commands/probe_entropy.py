@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from entrostat.commandline import Arguments
-from entrostat.out_folder import check_own
+from entrostat.settings.commandline import Arguments
+from entrostat.settings.out_folder import check_own
 
 from ..policy.checkpoint import checkpoints, step_of
 from ..settings.config import LogConfig, TrainConfig

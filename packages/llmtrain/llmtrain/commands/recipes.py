@@ -1,6 +1,6 @@
 """`llmtrain recipes` on the command line: published runs, their settings with sources, and what they need."""
 
-from entrostat.commandline import Arguments
+from entrostat.settings.commandline import Arguments
 
 from ..recipes.recipe import KINDS, Recipe, Value, get_recipe, names
 from ..reproduction.ingredients import MODELS, data, data_folder, fetch, model

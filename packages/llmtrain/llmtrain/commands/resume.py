@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from entrostat.commandline import Arguments
+from entrostat.settings.commandline import Arguments
 
 from ..cluster.start_run import start_run
 from ..training.run import run_config, tell_own_names

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
-from entrostat.commandline import Arguments, writing
+from entrostat.settings.commandline import Arguments, writing
 
 from ..process.progress import Bar
 from ..verifiers.math.truths import Usable, anything, usable

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from entrostat.out_folder import LOCK, check_own
+from entrostat.settings.out_folder import LOCK, check_own
 
 from ..process.local_ranks import is_first, is_worker, launch
 from ..reproduction.recipe_config import for_warm_up, is_recipe, read_recipe_config

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from entrostat.commandline import Arguments
+from entrostat.settings.commandline import Arguments
 
 from ..data.reading_flags import add_flags, read_as_told
 from ..evaluation.asking_flags import add_model_flags

@@ -17,7 +17,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from entrostat.commandline import Arguments
+from entrostat.settings.commandline import Arguments
 
 from ..data.question import Question
 from ..data.reading_flags import add_flags, read_as_told

@@ -2,7 +2,7 @@
 
 import argparse
 
-from entrostat.commandline import Arguments
+from entrostat.settings.commandline import Arguments
 
 from .read import Read, read
 from .row_filter import RowFilter

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from entrostat.installation import missing
+from entrostat.settings.installation import missing
 
 from ..process.text import one_line
 from .files import KINDS, file_table

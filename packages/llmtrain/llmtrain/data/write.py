@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from entrostat.commandline import writing
+from entrostat.settings.commandline import writing
 
 from ..process.text import one_line
 from .question import Question

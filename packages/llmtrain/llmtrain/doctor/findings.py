@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from rich.console import Console
 from rich.table import Table
 
-from entrostat.installation import remedy
+from entrostat.settings.installation import remedy
 
 from ..process.text import one_line, signal_name
 from .guard import TIME_UP

@@ -12,8 +12,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from entrostat.plain_yaml import dump_yaml
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
+from entrostat.settings.plain_yaml import dump_yaml
 
 from ..process.text import one_line
 

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from entrostat.draws import generator_seed
+from entrostat.numbers.draws import generator_seed
 
 from ..data import Question
 from ..process.ranks import Ranks

@@ -34,7 +34,7 @@ class Correlation:
 
 def spearman(entropy: ArrayLike, score: ArrayLike) -> float:
     """Return Spearman's ρ over the pairs without NaN; NaN with fewer than LEAST of them."""
-    from entrostat.correlation import spearman as rho
+    from entrostat.numbers.correlation import spearman as rho
 
     x, y = np.asarray(entropy, dtype=np.float64), np.asarray(score, dtype=np.float64)
     known = ~(np.isnan(x) | np.isnan(y))

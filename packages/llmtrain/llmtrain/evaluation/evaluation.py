@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from entrostat.runlog import manifest
+from entrostat.logs.runlog import manifest
 
 from ..data import Question
 from ..data.prompts import encode_all, within

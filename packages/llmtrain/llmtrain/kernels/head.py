@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from entrostat import Plan
-from entrostat.support import Support
+from entrostat.numbers.support import Support
 
 from .gradients import Gradients
 from .projection import Projection, chunk_tokens, of_rows

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from entrostat.support import Support, entropy_of, truncated_entropy, truncated_logp
+from entrostat.numbers.support import Support, entropy_of, truncated_entropy, truncated_logp
 
 from .gradients import Gradients
 from .projection import Projection, chunk_tokens, of_rows

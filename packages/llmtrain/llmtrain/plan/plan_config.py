@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from entrostat.field_types import check_fields
+from entrostat.settings.field_types import check_fields
 
 Amount = Annotated[int, "[1, 1e15]"]
 AmountOrZero = Annotated[int, "[0, 1e15]"]

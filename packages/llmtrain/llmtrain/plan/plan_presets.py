@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from entrostat.field_types import merge
+from entrostat.settings.field_types import merge
 
 from ..recipes.recipe import Recipe, get_recipe
 from .fixes import find_fix_on_its_gpus, fits

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from entrostat.installation import install_command
+from entrostat.settings.installation import install_command
 
 from .checksums import sha256
 

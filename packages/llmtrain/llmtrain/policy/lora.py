@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from entrostat.installation import missing
+from entrostat.settings.installation import missing
 
 from ..settings.config import ModelConfig
 

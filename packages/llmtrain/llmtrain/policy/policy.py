@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from entrostat import Plan
-from entrostat.support import Support
+from entrostat.numbers.support import Support
 
 from ..kernels import HeadStats, RestrictedStats, head_loss, head_stats, restricted_stats
 from ..process.ranks import Ranks

@@ -7,7 +7,7 @@ follows from these two, so a resumed run keeps the same checkpoints.
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from entrostat.runlog import read_metrics
+from entrostat.logs.runlog import read_metrics
 
 from ..settings.config import CheckpointConfig
 from .checkpoint import checkpoints, step_of

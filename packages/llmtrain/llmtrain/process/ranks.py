@@ -14,7 +14,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from entrostat import DistReduce
-from entrostat.reduce import LocalReduce
+from entrostat.numbers.reduce import LocalReduce
 
 from .local_ranks import free_port, is_worker
 

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from entrostat.plain_yaml import load_yaml
+from entrostat.settings.plain_yaml import load_yaml
 
 FOLDER = Path(__file__).parent
 KINDS = {

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from entrostat.commandline import Arguments
-from entrostat.field_types import merge
+from entrostat.settings.commandline import Arguments
+from entrostat.settings.field_types import merge
 
 from ..evaluation.paper_settings import longest_response
 from ..plan.cost import Plan, make_plan

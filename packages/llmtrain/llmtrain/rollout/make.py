@@ -4,7 +4,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-from entrostat.importing import outside
+from entrostat.settings.importing import outside
 
 from ..process.ranks import Ranks
 from ..settings.config import TrainConfig

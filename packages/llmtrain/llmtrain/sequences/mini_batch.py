@@ -7,7 +7,7 @@ each pass over them, because responses are distributed over the ranks only once.
 import torch
 from torch import Tensor
 
-from entrostat.draws import generator_seed
+from entrostat.numbers.draws import generator_seed
 
 
 def mini_batches(prompts: int, size: int, seed: int, step: int) -> tuple[Tensor, ...]:

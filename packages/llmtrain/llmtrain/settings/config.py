@@ -7,15 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from entrostat.allowed import (
-    NonNegativeFloat,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
-    Probability,
-)
-from entrostat.field_types import check_fields
-from entrostat.schedules import check_target, plain, plain_target
+from entrostat.settings.allowed import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Probability
+from entrostat.settings.field_types import check_fields
+from entrostat.settings.schedules import check_target, plain, plain_target
 
 from .complaints import raise_all
 from .sampling import Sampling

@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from entrostat.commandline import Arguments, parse_flags, parse_settings
-from entrostat.field_types import merge
-from entrostat.plain_yaml import load_yaml
+from entrostat.settings.commandline import Arguments, parse_flags, parse_settings
+from entrostat.settings.field_types import merge
+from entrostat.settings.plain_yaml import load_yaml
 
 from .config import (
     EngineConfig,

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from entrostat.allowed import NonNegativeFloat, PositiveInt
-from entrostat.field_types import check_fields
+from entrostat.settings.allowed import NonNegativeFloat, PositiveInt
+from entrostat.settings.field_types import check_fields
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from entrostat.claims import FAILS, HOLDS, OPEN, Check, Claim, Claims, Finding
+from entrostat.about.claims import FAILS, HOLDS, OPEN, Check, Claim, Claims, Finding
 
 Array = NDArray[np.float64]
 TOKENS = "tokens"

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from entrostat import laws
+from entrostat.logs import laws
 
 from .claim_registry import Array, Change, Finding, Margin, Measured, claim, faults, judged, told
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from entrostat.claims import HOLDS, Record
+from entrostat.about.claims import HOLDS, Record
 
 from ..settings.config import TrainConfig
 from . import claims_of_runs, claims_of_tokens  # noqa: F401 (they register the claims)

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from entrostat.field_types import merge
+from entrostat.settings.field_types import merge
 
 from ..settings.config import TrainConfig
 from ..settings.nested import to_dict

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from rich.box import SIMPLE
 from rich.table import Table
 
-from entrostat.commandline import writing
-from entrostat.foreign.foreign_runs import name_of, read_path
-from entrostat.runlog import HOLDS_WITHIN, moving_target, read_metrics, target_of
+from entrostat.logs.foreign.foreign_runs import name_of, read_path
+from entrostat.logs.runlog import HOLDS_WITHIN, moving_target, read_metrics, target_of
+from entrostat.settings.commandline import writing
 
 from ..evaluation.report import MISSING, number
 from ..training.run import run_settings

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from entrostat import laws
+from entrostat.logs import laws
 
 from .comparison import COLOURS
 from .law_fit import RunLaw

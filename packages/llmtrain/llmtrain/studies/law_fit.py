@@ -1,6 +1,6 @@
 """Law R = −a·e^H + b of one run: its points, its fit, and warnings about the fit.
 
-run log ─► points (entropy, outcome) ─► fit, alternatives, forecast of `entrostat.laws` ─► warnings
+run log ─► points (entropy, outcome) ─► fit, alternatives, forecast of `entrostat.logs.laws` ─► warnings
 """
 
 from collections.abc import Mapping
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from entrostat import laws
-from entrostat.doubts import doubts
-from entrostat.laws import Law, Prediction, Score
+from entrostat.logs import laws
+from entrostat.logs.doubts import doubts
+from entrostat.logs.laws import Law, Prediction, Score
 
 from .comparison import Run
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
 
-from entrostat.lineup import LEFT_OUT, entries
+from entrostat.about.lineup import LEFT_OUT, entries
 
 from ..evaluation.report import number
 from ..settings.config import TrainConfig

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
 
-from entrostat.lineup import Entry
-from entrostat.plain_yaml import dump_yaml
-from entrostat.runlog import read_metrics
+from entrostat.about.lineup import Entry
+from entrostat.logs.runlog import read_metrics
+from entrostat.settings.plain_yaml import dump_yaml
 
 from ..policy.checkpoint import checkpoints, step_of
 from ..process.local_ranks import PARENT

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from entrostat.plain_yaml import dump_yaml
+from entrostat.settings.plain_yaml import dump_yaml
 
 from ..evaluation.report import MISSING, number
 from ..settings.config import TrainConfig

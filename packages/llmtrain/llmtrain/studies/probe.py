@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from entrostat import Plan, Tokens, entropy_change
-from entrostat.correlation import pearson, spearman
 from entrostat.diagnostics import QUADRANTS
+from entrostat.numbers.correlation import pearson, spearman
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from entrostat import Plan
-from entrostat.draws import generator_seed
+from entrostat.numbers.draws import generator_seed
 
 from ..kernels import HeadStats
 from ..policy.engine import TorchEngine

@@ -11,7 +11,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from entrostat.lineup import Entry
+from entrostat.about.lineup import Entry
 
 from .comparison import Run
 

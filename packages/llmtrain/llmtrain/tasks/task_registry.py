@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
-from entrostat.importing import outside
+from entrostat.settings.importing import outside
 
 from ..settings.config import TaskConfig, TrainConfig
 from ..verifiers.own_error import told

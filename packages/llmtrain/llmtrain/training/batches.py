@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from entrostat.draws import generator_seed
+from entrostat.numbers.draws import generator_seed
 
 from ..data import Question
 from ..data.prompts import encode_all

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from entrostat.advantages import advantage_needs
-from entrostat.compilers import check_compiler
-from entrostat.installation import missing
+from entrostat.settings.compilers import check_compiler
+from entrostat.settings.installation import missing
 
 from ..data.prompts import template
 from ..data.row_filter import RowFilter

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from entrostat import Controller, Tokens, get_advantage
-from entrostat.support import Support
+from entrostat.numbers.support import Support
 
 from ..kernels import HeadStats, RestrictedStats
 from ..policy.engine import Engine

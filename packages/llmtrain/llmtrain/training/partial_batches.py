@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from entrostat.draws import generator_seed
+from entrostat.numbers.draws import generator_seed
 
 from ..data import Question
 from ..rollout.rollout_engine import Begun, Pending, Request, check_answer

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from entrostat import Chain
-from entrostat.draws import generator_seed
+from entrostat.numbers.draws import generator_seed
 
 from ..data.prompts import encode_all
 from ..rollout.rollout_engine import Request, RolloutEngine, check_answer
@@ -56,7 +56,7 @@ class Prober:
             return rollouts
 
     def answers(self, rollouts: Rollouts, step: int) -> list[dict[str, Any]]:
-        """Return the answers of all ranks as JSON values, by probe and sample; see `entrostat.probe_log`.
+        """Return the answers of all ranks as JSON values, by probe and sample; see `entrostat.logs.probe_log`.
 
         Rewards and group advantages are computed as in training. The weight is the controller's in a plan whose
         mini-batch is the probes: a controller that compares tokens compares them with those of the other probes.

@@ -6,9 +6,10 @@ from typing import Any
 import torch
 
 from entrostat import Chain, StepStats, Tokens, get_advantage, make
+from entrostat.about.gradients import gradient
 from entrostat.advantages import advantage_uses
 from entrostat.by_name import with_target
-from entrostat.sample_batch import gradient, ragged_batch
+from entrostat.sample_batch import ragged_batch
 
 from ..settings.config import TrainConfig
 from ..verifiers.own_error import told

@@ -13,9 +13,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from entrostat.field_types import merge
-from entrostat.out_folder import check_own, lock_folder
-from entrostat.plain_yaml import dump_yaml, load_yaml
+from entrostat.settings.field_types import merge
+from entrostat.settings.out_folder import check_own, lock_folder
+from entrostat.settings.plain_yaml import dump_yaml, load_yaml
 
 from ..process.local_ranks import end_with_parent, is_first, is_worker
 from ..process.roll_call import answering, missing

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import torch
 
-from entrostat.runlog import RunLog
+from entrostat.logs.runlog import RunLog
 
 from ..settings.config import TrainConfig
 from ..settings.nested import to_dict

@@ -19,10 +19,10 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from entrostat import StepStats
-from entrostat.commandline import OF_THE_DISK
 from entrostat.diagnostics import EntropyTrace, to_floats
-from entrostat.draws import generator_seed
-from entrostat.runlog import RunLog
+from entrostat.logs.runlog import RunLog
+from entrostat.numbers.draws import generator_seed
+from entrostat.settings.commandline import OF_THE_DISK
 
 from ..data.prompts import use_template, within
 from ..evaluation.evaluator import Evaluator, Samples

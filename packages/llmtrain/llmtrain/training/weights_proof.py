@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import torch
 
-from entrostat.draws import generator_seed
+from entrostat.numbers.draws import generator_seed
 
 from ..data.prompts import encode_all
 from ..policy.policy import Policy

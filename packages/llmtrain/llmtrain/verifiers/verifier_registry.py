@@ -13,7 +13,7 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from entrostat.importing import Outside, outside
+from entrostat.settings.importing import Outside, outside
 
 from .by_source import BySource, Named
 from .direct import DirectVerifier, countdown_check, exact

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from entrostat import entropy_change
 from entrostat.controller import Context
-from entrostat.draws import salt, uniform
+from entrostat.numbers.draws import salt, uniform
 from entrostat.plan import Plan, importance_ratio
 from entrostat.surrogates.ratio_clip import PPO
 

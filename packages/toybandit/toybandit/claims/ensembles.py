@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from entrostat import policy_stats
-from entrostat.draws import normal, salt, uniform
+from entrostat.numbers.draws import normal, salt, uniform
 
 STEPS = torch.logspace(-1, -3, 5, dtype=torch.float64)
 """Step sizes η for measuring an order of convergence."""

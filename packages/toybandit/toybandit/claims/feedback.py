@@ -8,10 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from entrostat import pi_control
-from entrostat.controller import Context, column
+from entrostat.controller import Context
 from entrostat.controllers.entropic import Entropic
-from entrostat.draws import salt, uniform
+from entrostat.numbers import pi_control
+from entrostat.numbers.draws import salt, uniform
+from entrostat.numbers.per_run import column
 from entrostat.plan import Plan
 
 from ..config import Config

@@ -5,8 +5,8 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from entrostat import pi_control
-from entrostat.draws import salt, uniform
+from entrostat.numbers import pi_control
+from entrostat.numbers.draws import salt, uniform
 
 from .entropic import PAPER, TARGET, TAU, THEOREM_4_2
 from .feedback import exact_loops, plant_gain

@@ -6,12 +6,13 @@ from typing import Any
 import torch
 from matplotlib.figure import Figure
 
-from entrostat.controller import Context, column
+from entrostat.controller import Context
 from entrostat.controllers.bonus import AdaptiveEntropy, EntropyBonus
 from entrostat.controllers.entropy_advantage import EntropyAdvantage
 from entrostat.controllers.positive import PositiveReweight
 from entrostat.controllers.stare import Stare
 from entrostat.controllers.thermostat import Thermostat
+from entrostat.numbers.per_run import column
 from entrostat.plan import Plan
 from entrostat.surrogates.adaptive_clip import AdaptiveClip
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from entrostat import laws
+from entrostat.logs import laws
 
 from ..trajectory import Array, Trajectory
 from .checks import Check, Values, above, between, every, numbers_of, rising, settle, told

@@ -13,8 +13,9 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from entrostat.claims import Check, Finding
-from entrostat.controller import Controller, as_state
+from entrostat.about.claims import Check, Finding
+from entrostat.controller import Controller
+from entrostat.numbers.per_run import as_state
 
 from .memory import forgotten
 

@@ -17,8 +17,8 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from entrostat.claims import FAILS, HOLDS, Claims, Finding, Record
-from entrostat.claims import Claim as AnyClaim
+from entrostat.about.claims import FAILS, HOLDS, Claims, Finding, Record
+from entrostat.about.claims import Claim as AnyClaim
 
 from ..workspace import one_thread
 from .live_case import Live

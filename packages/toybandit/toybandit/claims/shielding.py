@@ -9,7 +9,7 @@ from torch import Tensor
 
 from entrostat import Tokens, make, policy_stats
 from entrostat.controllers.lp_reg import LpReg
-from entrostat.support import Support, truncated_logp
+from entrostat.numbers.support import Support, truncated_logp
 
 from ..trajectory import Array
 from .checks import above, every, numbers_of, settle, told

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from entrostat.lineup import Entry
+from entrostat.about.lineup import Entry
 
 from ..config import Config
 from ..sweep.cells import Cell

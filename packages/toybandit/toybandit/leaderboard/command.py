@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from entrostat.commandline import parse_flags
+from entrostat.settings.commandline import parse_flags
 
 DESCRIPTION = """Run every controller in four environments and rank them.
 
@@ -34,7 +34,7 @@ class LeaderboardFlags:
 def leaderboard_command(args: Sequence[str]) -> int:
     """Rank all controllers against the reward–entropy frontier."""
     flags = parse_flags(LeaderboardFlags, args, prog="toybandit leaderboard", description=DESCRIPTION)
-    from entrostat.lineup import entries
+    from entrostat.about.lineup import entries
 
     from ..config import Config
     from ..sweep.command import sweep

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from entrostat.lineup import LEFT_OUT
+from entrostat.about.lineup import LEFT_OUT
 
 from ..config import Config
 from ..environments import Environment

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from entrostat.lineup import Entry
+from entrostat.about.lineup import Entry
 
 from ..sweep.measure import Row
 from ..trajectory import Array

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from entrostat.commandline import parse_flags
+from entrostat.settings.commandline import parse_flags
 
 if TYPE_CHECKING:
     from rich.table import Table

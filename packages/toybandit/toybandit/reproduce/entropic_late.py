@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from entrostat.controller import StepStats
 from entrostat.controllers.entropic import Entropic
-from entrostat.correlation import pearson
+from entrostat.numbers.correlation import pearson
 
 from ..instruments import at_hand
 from ..trajectory import Array, Trajectory, last_third

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from entrostat.correlation import spearman
+from entrostat.numbers.correlation import spearman
 
 from ..config import Config
 from ..simulator import simulate

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from entrostat import laws
+from entrostat.logs import laws
 
 from ..environments import ENVIRONMENTS
 from ..trajectory import Array

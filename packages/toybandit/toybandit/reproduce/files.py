@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from entrostat.runlog import manifest
+from entrostat.logs.runlog import manifest
 
 from ..uncertainty import Measured
 from .drawing import LOOK, SIZE

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from entrostat.correlation import spearman
+from entrostat.numbers.correlation import spearman
 
 from ..config import Config
 from ..trajectory import Array

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from entrostat.correlation import pearson, spearman
+from entrostat.numbers.correlation import pearson, spearman
 
 from ..trajectory import Array
 from ..uncertainty import FACTOR, jackknife

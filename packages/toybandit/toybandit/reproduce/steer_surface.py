@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from entrostat import entropy_change, policy_stats
-from entrostat.correlation import spearman
-from entrostat.draws import normal, salt, uniform
+from entrostat.numbers.correlation import spearman
+from entrostat.numbers.draws import normal, salt, uniform
 
 from ..token_surface import exact_flow
 from ..trajectory import Array

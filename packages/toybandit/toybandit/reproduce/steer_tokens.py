@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from entrostat import entropy_change, get_advantage, policy_stats
-from entrostat.draws import salt, uniform
+from entrostat.numbers.draws import salt, uniform
 
 from ..config import Config
 from ..simulator import simulate

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from entrostat.schedules import is_schedule
+from entrostat.settings.schedules import is_schedule
 
 from ..config import Config
 

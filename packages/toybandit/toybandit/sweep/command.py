@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from entrostat.allowed import PositiveInt
-from entrostat.commandline import parse_flags
+from entrostat.settings.allowed import PositiveInt
+from entrostat.settings.commandline import parse_flags
 
 if TYPE_CHECKING:
     from .cells import Cell

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from entrostat.by_name import has_target
-from entrostat.field_types import fit_fields
-from entrostat.plain_yaml import load_yaml
-from entrostat.schedules import check_target
+from entrostat.settings.field_types import fit_fields
+from entrostat.settings.plain_yaml import load_yaml
+from entrostat.settings.schedules import check_target
 
 from ..config import Config
 from ..control import build_controller

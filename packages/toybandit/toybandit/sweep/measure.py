@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from entrostat import CompositionWarning
-from entrostat.pi_control import settling_time
+from entrostat.numbers.pi_control import settling_time
 
 from ..config import Config
 from ..control import build_controller

@@ -8,7 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from types import ModuleType
 
-from entrostat.installation import missing
+from entrostat.settings.installation import missing
 
 from .cells import Call
 from .measure import Row, measure

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from entrostat.commandline import writing
+from entrostat.settings.commandline import writing
 
 from .cells import Cell
 from .measure import Row

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from entrostat import laws
+from entrostat.logs import laws
 
 from ..claims.law import EQUAL
 from ..config import Config

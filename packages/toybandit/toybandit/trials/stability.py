@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 
-from entrostat import pi_control
+from entrostat.numbers import pi_control
 
 from ..claims.entropic import TARGET, TAU, alpha_star, resting_point
 from ..claims.feedback import exact_loops, plant_gain

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from entrostat.commandline import parse_flags
+from entrostat.settings.commandline import parse_flags
 from entrostat_app.browser.headless import settled
 from entrostat_app.shared import exports
 from entrostat_app.views.compare import compare, comparison, tradeoff

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from entrostat import pi_control
+from entrostat.numbers import pi_control
 from entrostat_app.views.control_room import control_room, loop_pictures, loop_words
 from entrostat_app.views.control_room.loop import Bandit, Loop, errors_of, ideal_gains, overshoot, plant, run
 from toybandit.local_plant import LocalPlant

@@ -4,8 +4,8 @@ import shlex
 
 import pytest
 
-from entrostat.commandline import parse_settings
-from entrostat.plain_yaml import dump_yaml
+from entrostat.settings.commandline import parse_settings
+from entrostat.settings.plain_yaml import dump_yaml
 from entrostat_app.views.plan import next_commands
 from entrostat_app.views.plan.asked import ask
 from entrostat_app.views.plan.next_commands import HERE, PLACES, RAY, SLURM

@@ -6,7 +6,7 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from entrostat.runlog import RunLog
+from entrostat.logs.runlog import RunLog
 from entrostat_app.browser.headless import server
 from entrostat_app.launch import RUNS
 from entrostat_app.views.plan import against, next_commands

@@ -4,7 +4,7 @@ import json
 import pytest
 from probed_runs import write
 
-from entrostat.probe_log import FILE
+from entrostat.logs.probe_log import FILE
 from entrostat_app.views.probes import answers
 from entrostat_app.views.probes.answers import Name
 

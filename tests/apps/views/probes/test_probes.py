@@ -7,8 +7,8 @@ import pytest
 from probed_runs import write
 from streamlit.testing.v1 import AppTest
 
-from entrostat.probe_log import FILE
-from entrostat.runlog import RunLog
+from entrostat.logs.probe_log import FILE
+from entrostat.logs.runlog import RunLog
 from entrostat_app.launch import RUNS
 from entrostat_app.shared import tokens_html
 from entrostat_app.views.probes import probes as view

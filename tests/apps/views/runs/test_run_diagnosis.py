@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from entrostat.diagnosis import words
-from entrostat.diagnosis.advice import advise
-from entrostat.diagnosis.facts import measure
-from entrostat.runlog import RunLog, read_metrics
+from entrostat.logs.diagnosis import words
+from entrostat.logs.diagnosis.advice import advise
+from entrostat.logs.diagnosis.facts import measure
+from entrostat.logs.runlog import RunLog, read_metrics
 from entrostat_app.launch import RUNS
 from entrostat_app.shared.plain_text import plain
 from entrostat_app.views.runs import run_diagnosis

@@ -10,7 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from entrostat.runlog import RunLog
+from entrostat.logs.runlog import RunLog
 from entrostat_app.views.runs import follow, run_log
 from entrostat_app.views.runs.follow import Follower
 

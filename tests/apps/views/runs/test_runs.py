@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from entrostat.runlog import RunLog, target_of
+from entrostat.logs.runlog import RunLog, target_of
 from entrostat_app.launch import RUNS
 from entrostat_app.views.runs import runs as view
 from entrostat_app.views.runs import runs_parts as parts

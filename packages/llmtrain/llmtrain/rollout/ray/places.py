@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
-from entrostat.installation import missing
+from entrostat.settings.installation import missing
 
 from ...process.local_ranks import is_worker
 from ...settings.config import TrainConfig

@@ -23,7 +23,7 @@ import torch
 import torch.distributed as dist
 from transformers import AutoConfig
 
-from entrostat.installation import missing
+from entrostat.settings.installation import missing
 
 from ...policy.own_code import refusing_code
 from ...process.gpu_memory import empty_cache

@@ -1,0 +1,1 @@
+"""Logs of runs, ours and others': reading, laws, doubts, diagnosis."""

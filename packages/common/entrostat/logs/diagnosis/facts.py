@@ -1,0 +1,331 @@
+"""Quantities of one run, measured from its metrics: collapse, clipping, the law, control and pass@k.
+
+    facts = measure([{"step": 0, "entropy": .5, "reward": .2}, ...])
+    facts.entropy.collapse           first step of the collapse, None if there is none
+    facts.conditions                 {"collapsed", "no target", ...}: names of CONDITIONS that rules ask for
+
+Nothing here says what to do.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...by_name import REGISTRY, hyperparameters  # all controllers are registered there
+from ...numbers.draws import generator_seed
+from ...registry import ALIASES
+from .. import laws
+from ..doubts import doubts
+from ..runlog import HOLDS_WITHIN, moving_target, target_of
+
+Array = NDArray[np.float64]
+Metrics = Sequence[Mapping[str, Any]]
+
+WINDOW = 5
+"""Number of logged entropies in a running median."""
+FEWEST = 10
+"""Lower limit for the logged entropies that a collapse is sought in."""
+COLLAPSED = 1 / 3
+"""Share of the entropy at the start at or below which it counts as collapsed."""
+ROSE = 1.5
+"""The same for an entropy that rose."""
+HARDLY = 0.001
+"""Share of clipped tokens below which clipping has hardly any effect."""
+PINNED = 0.9
+"""Share of the last third that a coefficient at its bound is there."""
+MOST_POINTS = 1500
+"""Upper limit for the points of a law; a longer run is thinned evenly."""
+CLIPPING = ("clip_fraction", "clip/high", "clip/low", "ratio/max", "kl_to_rollout")
+"""Metrics of the distance between the policy and that of the rollout."""
+ENGINES = ("mismatch/kl", "mismatch/ratio_max")
+"""Metrics of the distance between the rollout engine's probabilities and the trainer's."""
+COEFFICIENTS = (
+    "adaptive_entropy/coef",
+    "adaptive_entropy_trl/coef",
+    "aer/coef",
+    "entropic/alpha",
+    "entropy_coef",
+    "stare/negative_weight",
+    "stare/positive_weight",
+    "thermostat/anchor",
+    "thermostat/bonus",
+)
+"""Coefficients that closed loops move; `entropy_coef` is TRL's own."""
+TARGET = "target"
+"""Hyperparameter of controllers that hold an entropy."""
+PASSED = re.compile(r"eval/(?:.+/)?pass@(\d{1,6})")
+
+
+class Entropy(NamedTuple):
+    """Course of the entropy, nats, by running medians over WINDOW logged values."""
+
+    start: float
+    """First running median."""
+    late: float
+    """Mean of the last third of the values."""
+    low: float
+    """Lowest and highest value of the last third."""
+    high: float
+    collapse: int | None
+    """First step from which the running median stays at or below COLLAPSED times the start; None if there is none."""
+
+
+class Level(NamedTuple):
+    """Size of a metric."""
+
+    late: float
+    """Mean of the last third of its values."""
+    most: float
+    """Largest value."""
+
+
+class Lawful(NamedTuple):
+    """Law R = −a·e^H + b of the run, beside its null: that the step alone predicts the reward."""
+
+    law: laws.Law
+    gain: float
+    """R² of the law minus that of the null, a parabola in the step."""
+    gain_interval: tuple[float, float]
+    """Its 95% interval, by resampled blocks of steps."""
+    doubts: tuple[str, ...]
+
+    @property
+    def predicts(self) -> bool:
+        """True if, beyond both intervals, reward rises as entropy falls, and the law explains more than the null."""
+        return self.law.a_interval[0] > 0 and self.gain_interval[0] > 0
+
+
+class Control(NamedTuple):
+    """Target of the entropy, and the coefficients that were moved towards it."""
+
+    target: float | None
+    """Target (nats), of one that moves the mean over the last third; None without one."""
+    error: float
+    """Mean entropy over the last third minus the target; NaN without one."""
+    coefficients: dict[str, Level]
+    pinned: dict[str, float]
+    """Coefficients that stand at their largest or smallest value over the last third, and that value."""
+
+    @property
+    def held(self) -> bool | None:
+        """True if the error is within HOLDS_WITHIN of the target; None if either is unknown."""
+        if self.target is None or np.isnan(self.error):
+            return None
+        return abs(self.error) <= HOLDS_WITHIN * self.target
+
+
+class Breadth(NamedTuple):
+    """Held-out pass@k of the first and the last evaluation."""
+
+    metric: str
+    first: float
+    last: float
+    steps: tuple[int, int]
+    intervals: tuple[tuple[float, float], tuple[float, float]] | None
+    """95% intervals of both; None if they were not logged."""
+
+    @property
+    def fell(self) -> bool:
+        """True if the intervals tell that the last value is lower."""
+        return self.intervals is not None and self.intervals[1][1] < self.intervals[0][0]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Quantities of a run."""
+
+    steps: int
+    """Number of steps with a metric."""
+    entropies: int
+    """Number of steps with an entropy."""
+    controller: str
+    """Controller of the run; empty if its log does not say."""
+    entropy: Entropy | None
+    """None if fewer than FEWEST entropies were logged, or the first are not positive."""
+    clipping: dict[str, Level]
+    law: Lawful | None
+    no_law: str
+    """Reason that there is no law; empty if there is one."""
+    control: Control
+    breadth: Breadth | None
+
+    @property
+    def clipped(self) -> float | None:
+        """Share of tokens clipped from above, or of all clipped, over the last third; None if neither is logged."""
+        found = self.clipping.get("clip/high", self.clipping.get("clip_fraction"))
+        return None if found is None else found.late
+
+    @property
+    def conditions(self) -> frozenset[str]:
+        """Names in CONDITIONS that hold."""
+        return frozenset(name for name, holds in CONDITIONS.items() if holds(self))
+
+
+def measure(metrics: Metrics, config: Mapping[str, Any] | None = None, target: float | None = None) -> Facts:
+    """Return the facts of a run.
+
+    Args:
+        metrics: one mapping per step, with `step` and metrics under entrostat's names (docs/metrics.md).
+        config: configuration of the run; None if it is unknown.
+        target: target entropy (nats) instead of that in `config`.
+
+    Raises ValueError if `target` is negative or not a number.
+    """
+    if target is not None and not target >= 0:
+        raise ValueError(f"a target is an entropy in nats, 0 or more, not {target:g}")
+    names = {name for name in set[str]().union(*metrics) if reads(name)}
+    metrics = [{name: line[name] for name in ("step", *names) if name in line} for line in metrics]
+    controller = str((config or {}).get("controller") or "")
+    at, entropy = series(metrics, "entropy")
+    if target is None:
+        target = _target(metrics, config or {}, controller)
+    law, no_law = _law(metrics, target)
+    return Facts(
+        steps=len(metrics),
+        entropies=len(entropy),
+        controller=controller,
+        entropy=_course(at, entropy),
+        clipping={name: level for name in (*CLIPPING, *ENGINES) if (level := _level(metrics, name))},
+        law=law,
+        no_law=no_law,
+        control=_control(metrics, entropy, target),
+        breadth=_breadth(metrics),
+    )
+
+
+def parts(controller: str) -> list[str]:
+    """Return the names that a run's controller joins by +; nothing is imported, because it comes from a file."""
+    return [ALIASES.get(name, name) for word in controller.split("+") if (name := word.strip())]
+
+
+def reads(name: str) -> bool:
+    """Return True if `measure` reads a metric."""
+    known = name in ("entropy", "reward", *CLIPPING, *ENGINES, *COEFFICIENTS) or name.endswith("/target")
+    return known or PASSED.fullmatch(name.removesuffix("/low").removesuffix("/high")) is not None
+
+
+def series(metrics: Metrics, name: str) -> tuple[NDArray[np.int64], Array]:
+    """Return the steps at which a metric has a finite value, and the values, (n,) each."""
+    pairs = [(line["step"], line[name]) for line in metrics if isinstance(line.get(name), int | float)]
+    pairs = [pair for pair in pairs if np.isfinite(pair[1])]
+    steps, values = zip(*pairs, strict=True) if pairs else ((), ())
+    return np.array(steps, dtype=np.int64), np.array(values, dtype=np.float64)
+
+
+def last_third(values: Array) -> Array:
+    return values[-max(len(values) // 3, 1) :]
+
+
+def _course(at: NDArray[np.int64], entropy: Array) -> Entropy | None:
+    if len(entropy) < FEWEST:
+        return None
+    medians = np.median(np.lib.stride_tricks.sliding_window_view(entropy, WINDOW), axis=1)
+    if medians[0] <= 0:
+        return None
+    above = np.flatnonzero(medians > COLLAPSED * medians[0])
+    first = above[-1] + 1
+    collapse = int(at[first + WINDOW // 2]) if first < len(medians) else None
+    late = last_third(entropy)
+    return Entropy(float(medians[0]), float(late.mean()), float(late.min()), float(late.max()), collapse)
+
+
+def _level(metrics: Metrics, name: str) -> Level | None:
+    values = series(metrics, name)[1]
+    return Level(float(last_third(values).mean()), float(values.max())) if len(values) else None
+
+
+def _target(metrics: Metrics, config: Mapping[str, Any], controller: str) -> float | None:
+    """Return the target of a controller that has one, of one that moves the mean over the last third; else None."""
+    if moving := list(moving_target(metrics).values()):
+        late = float(last_third(np.array(moving, dtype=np.float64)).mean())
+        return late if late >= 0 else None
+    names = parts(controller)
+    without = all(name in REGISTRY and TARGET not in hyperparameters(REGISTRY[name]) for name in names)
+    target = None if names and without else target_of(config)
+    return target if target is not None and target >= 0 else None
+
+
+def _law(metrics: Metrics, target: float | None) -> tuple[Lawful | None, str]:
+    """Return the law of the steps that have both entropy and reward, or None and the reason."""
+    reward = dict(zip(*(x.tolist() for x in series(metrics, "reward")), strict=True))
+    steps, entropy = series(metrics, "entropy")
+    both = [i for i, step in enumerate(steps.tolist()) if step in reward]
+    missing = [name for name, there in (("entropy", len(steps)), ("reward", len(reward))) if not there]
+    if missing:
+        return None, f"no {' and no '.join(missing)} is logged"
+    if len(both) > MOST_POINTS:
+        both = np.array(both)[np.linspace(0, len(both) - 1, MOST_POINTS).round().astype(int)].tolist()
+    at, h, r = steps[both], entropy[both], np.array([reward[step] for step in steps[both].tolist()])
+    try:
+        law, scores = laws.fit(h, r), laws.alternatives(h, r)
+    except ValueError as error:
+        return None, str(error)
+    reasons = doubts(law, scores, h, target=target)
+    return Lawful(law, *_over_time(at, h, r, law), tuple(reasons)), ""
+
+
+def _over_time(at: NDArray[np.int64], h: Array, r: Array, law: laws.Law) -> tuple[float, tuple[float, float]]:
+    """Return by how much the law's R² exceeds that of a parabola in the step, and the 95% interval.
+
+    The interval is of the mean difference of squared residuals, over redrawn blocks of neighbouring steps.
+    """
+    n = len(r)
+    powers = np.vander((at - at[0]) / (at[-1] - at[0]), 3)
+    null = powers @ np.linalg.lstsq(powers, r)[0]
+    gain = ((r - null) ** 2 - (r - law(h)) ** 2) / (r.var() or 1.0)
+    length = round(n ** (1 / 3))
+    rng = np.random.default_rng(generator_seed("diagnosis", n))
+    start = rng.integers(n - length + 1, size=(laws.RESAMPLES, -(-n // length), 1))
+    means = gain[(start + np.arange(length)).reshape(laws.RESAMPLES, -1)[:, :n]].mean(1)
+    low, high = np.quantile(means, [0.025, 0.975]).tolist()
+    return float(gain.mean()), (low, high)
+
+
+def _control(metrics: Metrics, entropy: Array, target: float | None) -> Control:
+    error = float(last_third(entropy).mean() - target) if target is not None and len(entropy) else float("nan")
+    levels, pinned = dict[str, Level](), dict[str, float]()
+    for name in COEFFICIENTS:
+        values = series(metrics, name)[1]
+        if len(values) < FEWEST:
+            continue
+        late = last_third(values)
+        levels[name] = Level(float(late.mean()), float(values.max()))
+        for bound in (values.max(), values.min()):
+            if np.isclose(late, bound, rtol=1e-6, atol=0).mean() >= PINNED:
+                pinned.setdefault(name, float(bound))
+    return Control(target, error, levels, pinned)
+
+
+def _breadth(metrics: Metrics) -> Breadth | None:
+    """Return pass@k of the largest k that was evaluated twice; None if there is none."""
+    names = {name: int(k[1]) for name in set[str]().union(*metrics) if (k := PASSED.fullmatch(name))}
+    for name in sorted(names, key=lambda name: (-names[name], name)):
+        steps, values = series(metrics, name)
+        if len(values) < 2:
+            continue
+        ends = [
+            dict(zip(*(x.tolist() for x in series(metrics, f"{name}/{end}")), strict=True)) for end in ("low", "high")
+        ]
+        first, last = int(steps[0]), int(steps[-1])
+        known = all(step in end for step in (first, last) for end in ends)
+        intervals = ((ends[0][first], ends[1][first]), (ends[0][last], ends[1][last])) if known else None
+        return Breadth(name, float(values[0]), float(values[-1]), (first, last), intervals)
+    return None
+
+
+CONDITIONS: dict[str, Callable[[Facts], bool]] = {
+    "collapsed": lambda facts: facts.entropy is not None and facts.entropy.collapse is not None,
+    "not collapsed": lambda facts: facts.entropy is not None and facts.entropy.collapse is None,
+    "entropy rose": lambda facts: facts.entropy is not None and facts.entropy.late > ROSE * facts.entropy.start,
+    "no target": lambda facts: facts.control.target is None,
+    "target held": lambda facts: facts.control.held is True,
+    "target missed": lambda facts: facts.control.held is False,
+    "pass@k fell": lambda facts: facts.breadth is not None and facts.breadth.fell,
+    "hardly clipped": lambda facts: facts.clipped is not None and facts.clipped < HARDLY,
+    "clipped": lambda facts: facts.clipped is not None and facts.clipped >= HARDLY,
+}
+"""Names of what a rule may ask for."""

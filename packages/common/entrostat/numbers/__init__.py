@@ -1,0 +1,1 @@
+"""Mathematics of tokens, without rules: reductions, segments, moments, flows, loops."""

@@ -1,0 +1,115 @@
+"""Facts and advice in words."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from entrostat.logs.diagnosis.facts import PINNED, measure
+from entrostat.logs.diagnosis.words import DEFINITION, NO_RULE, sections, text
+from entrostat.logs.runlog import HOLDS_WITHIN
+from entrostat.settings.plain_yaml import load_yaml
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def lines(title, metrics, **given):
+    """Return the sentences of a section."""
+    return next(found.lines for found in sections(measure(metrics, **given)) if found.title == title)
+
+
+def run(**columns):
+    values = {"entropy": np.where(np.arange(40) < 20, 1.0, 0.1), **columns}
+    return [{"step": step, **{name: float(of[step]) for name, of in values.items()}} for step in range(40)]
+
+
+def test_the_page_states_the_definitions():
+    page = " ".join((DOCS / "diagnose.md").read_text(encoding="utf-8").split())
+    assert DEFINITION.removeprefix("Collapse: ").removesuffix(".") in page
+    assert f"within {HOLDS_WITHIN:.0%} of the target" in page
+    assert PINNED == 0.9
+    assert "for nine tenths of the last third" in page
+
+
+def test_what_is_missing_names_the_setting_that_logs_it():
+    found = measure([{"step": 0, "reward": 0.5}])
+    said = text(found)
+    for setting in ("--actor.entropy_coef 0", "calculate_log_probs=True", "actor/pg_clipfrac", "val_kwargs.n=8"):
+        assert setting in said
+    assert said.endswith(NO_RULE)
+
+
+def test_the_settings_that_are_named_exist():
+    """In verl's own configuration, and in llmtrain's."""
+    import importlib.util
+
+    from llmtrain.settings.presets import read_config
+
+    if importlib.util.find_spec("verl") is None:
+        pytest.skip("pip install --no-deps -c constraints.txt verl")
+    (folder,) = importlib.util.find_spec("verl").submodule_search_locations
+    rollout = load_yaml(Path(folder) / "trainer/config/_generated_ppo_trainer.yaml")["actor_rollout_ref"]["rollout"]
+    assert "calculate_log_probs" in rollout
+    assert "n" in rollout["val_kwargs"]
+    assert read_config(["--rollout.name", "vllm", "--eval.every", "5"], "x").rollout.name == "vllm"
+
+
+def test_few_entropies_and_odd_ones():
+    assert lines("Collapse", run()[:4]) == ("Cannot be told: 10 entropies are needed, 4 are logged.",)
+    assert lines("Collapse", run(entropy=-np.ones(40))) == ("Cannot be told: the first are not positive.",)
+    assert lines("Collapse", run(entropy=np.ones(40)))[0] == "No collapse."
+    assert lines("Collapse", run())[0] == "Collapsed at step 20."
+
+
+def test_the_law_and_its_null():
+    entropy = 0.1 + 1.4 * np.exp(-np.arange(40) / 10)
+    yes = lines("Does entropy predict reward?", run(entropy=entropy, reward=0.9 - 0.2 * np.exp(entropy)))
+    assert yes[0] == "Entropy predicts reward in this run."
+    assert "R² 1.00" in yes[1]
+    step = np.arange(40) / 100
+    no = lines("Does entropy predict reward?", run(entropy=entropy, reward=step))
+    assert no[0] == "Not shown by this run."
+    assert "they cannot be told apart" not in no[2]
+    noise = np.random.default_rng(0).random(40)
+    alike = lines("Does entropy predict reward?", run(entropy=entropy, reward=noise))
+    assert "they cannot be told apart" in alike[2]
+
+
+def test_breadth_is_told_apart_only_by_intervals():
+    metrics = run()
+    for step, low, high in ((0, 0.3, 0.5), (39, 0.6, 0.8)):
+        metrics[step] |= {"eval/pass@8": (low + high) / 2, "eval/pass@8/low": low, "eval/pass@8/high": high}
+    (rose,) = lines("Breadth (pass@k)", metrics)
+    assert rose.endswith("It rose.")
+    metrics[39]["eval/pass@8/low"] = 0.4
+    assert lines("Breadth (pass@k)", metrics)[0].endswith("They cannot be told apart.")
+    del metrics[39]["eval/pass@8/low"]
+    assert "no intervals are logged" in lines("Breadth (pass@k)", metrics)[0]
+
+
+METRICS = (
+    "entropy",
+    "reward",
+    "clip_fraction",
+    "thermostat/target",
+    "eval/pass@8",
+    "eval/pass@8/low",
+    "eval/pass@8/high",
+)
+TARGETS = st.none() | st.floats(0, 5) | st.floats(min_value=0, allow_infinity=False)
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.none() | st.integers(-(2**62), 2**62)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@settings(derandomize=True, deadline=None)
+@given(
+    st.lists(st.dictionaries(st.sampled_from(METRICS), NUMBERS), max_size=30),
+    st.none() | st.floats(0, 5) | st.floats(min_value=0, allow_infinity=False),
+)
+def test_any_log_is_told(rows, target):
+    metrics = [{"step": step, **row} for step, row in enumerate(rows)]
+    said = text(measure(metrics, target=target))
+    assert "What to try" in said
+    assert said.count("\nBreadth") == 1
