@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from test_plan import CONTROLLERS
 
 from entrostat import CompositionWarning, StepStats, Tokens, chain, make
-from entrostat.about.gradients import select
 from entrostat.by_name import REGISTRY
 from entrostat.chaining import OPPOSITES
 from entrostat.numbers.support import truncated_entropy
@@ -209,5 +208,5 @@ def test_strictly_on_policy_with_reused_samples(spec):
 
 
 def test_ranks_and_batches_without_tokens_say_nothing():
-    nothing = select(sampled_tokens(4), torch.arange(0))
+    nothing = sampled_tokens(4).select(torch.arange(0))
     assert caught(make("kl_cov+opefo"), [[nothing]] * 2) == []

@@ -1,11 +1,13 @@
 """What importing pulls in: entrostat nothing heavy, configurations not even torch."""
 
 import ast
+import graphlib
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
+import grimp
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -172,3 +174,11 @@ sys.exit(toybandit.cli.main(["run", "--env", "det", "--states", "4", "--rollouts
     assert done.stderr.startswith("error: matplotlib is not installed: pip install ")
     assert "[sim]" in done.stderr
     assert done.returncode == 2
+
+
+@pytest.mark.parametrize("package", ["entrostat", "toybandit", "llmtrain", "entrostat_app"])
+def test_no_file_imports_itself_through_others(package):
+    """Also not by an import inside a function; import-linter's contracts are about folders."""
+    graph = grimp.build_graph(package, exclude_type_checking_imports=True)
+    imported = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    graphlib.TopologicalSorter(imported).prepare()

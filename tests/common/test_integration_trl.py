@@ -252,7 +252,7 @@ def learner_experience(policy: Policy, batches) -> Experience:
             responses.append(len(response))
     packed = Batch(torch.cat(ids), torch.tensor(prompts), torch.tensor(responses))
     columns = {name: torch.cat([b[name] for b in batches]) for name in batches[0] if name.startswith("entrostat.")}
-    return Experience(
+    return Experience.of(
         packed,
         policy.all_stats(packed, 10**6),
         columns["entrostat.reward"],
@@ -378,7 +378,7 @@ def test_two_processes_make_the_update_of_one(folder, tmp_path):
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     policy = Policy(model)
     experience = learner_experience(policy, [batch for rank in ranks for batch in rank["batches"]])
-    assert experience.sequence.sort().values.tolist() == list(range(32))
+    assert experience.before.seq_id.unique().tolist() == list(range(32))
     controller = es.make(RANKS["controller"]["controller"], **DRAWS)
     plan = controller.plan(experience.tokens(None), seed=42, step=0)
     torch.testing.assert_close(torch.cat([rank["weight"] for rank in ranks]), plan.weight, atol=2e-6, rtol=0)

@@ -16,7 +16,7 @@ from test_plan import CONTROLLERS, IDS, planned
 from tests.ranks import start_ranks
 
 from entrostat import CompositionWarning, DistReduce, LocalReduce, StepStats, Tokens, make
-from entrostat.about.gradients import gradient, select
+from entrostat.about.gradients import gradient
 from entrostat.sample_batch import Ragged, ragged_batch
 
 pytestmark = pytest.mark.filterwarnings("ignore::entrostat.CompositionWarning")
@@ -100,7 +100,7 @@ def tied(reduce: LocalReduce | None = None, rank: int = 0, world: int = 1) -> li
     found = []
     for seed in range(TIED):
         whole = tied_batch(seed)
-        tokens = select(whole, (whole.seq_id % world == rank).nonzero()[:, 0])
+        tokens = whole.select((whole.seq_id % world == rank).nonzero()[:, 0])
         coef = make("kl_cov", k=0.3).plan(tokens, reduce, seed=1).kl_coef
         weight = make("ppl_advantage", alpha=0.2).plan(tokens, reduce).weight
         found.append(torch.stack([coef.expand(tokens.size), weight.expand(tokens.size)]))
@@ -121,7 +121,7 @@ def worker(rank: int, world: int, folder: str) -> None:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore", CompositionWarning)
     index = torch.arange(60).split(SHARES[world])[rank]
-    out = {dtype: gradients(select(batch_of(dtype), index), DistReduce()) for dtype in (torch.float32, torch.float64)}
+    out = {dtype: gradients(batch_of(dtype).select(index), DistReduce()) for dtype in (torch.float32, torch.float64)}
     torch.save(out, f"{folder}/{rank}.pt")
     ragged = []
     for seed in SEEDS:

@@ -113,7 +113,8 @@ def faults(ranks) -> dict:
             policy = policy_of(config)
             experience = part_of(experience_of(policy), ranks)
             if kind == "nan" and ranks.rank == 0:
-                experience = replace(experience, advantage=experience.advantage * torch.nan)
+                before = replace(experience.before, advantage=experience.before.advantage * torch.nan)
+                experience = replace(experience, before=before)
             if kind == "inf" and ranks.rank == 0:
                 last = policy.model.base_model.layers[1]
                 last.register_full_backward_hook(lambda module, into, out: tuple(x * torch.inf for x in into))

@@ -69,7 +69,7 @@ def experience_of(policy: Policy) -> Experience:
     reward = torch.rand(count, generator=generator)
     reward[group == 1] = 0.5  # a group without a signal
     advantage = get_advantage("grpo")(reward, group)
-    return Experience(batch, stats._replace(logp=stats.logp + moved), reward, advantage, group, torch.arange(count))
+    return Experience.of(batch, stats._replace(logp=stats.logp + moved), reward, advantage, group, torch.arange(count))
 
 
 def part_of(experience: Experience, ranks) -> Experience:

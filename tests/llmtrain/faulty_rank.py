@@ -15,7 +15,7 @@ import torch
 
 from llmtrain import cli
 from llmtrain.rollout.rollout_engine import RolloutError
-from llmtrain.training.trainer import Trainer
+from llmtrain.training.step import Step
 
 ERRORS = {
     "memory": torch.OutOfMemoryError("tried to allocate 7 GiB"),
@@ -29,18 +29,18 @@ SIGNALS = {"killed": signal.SIGKILL, "stopped": signal.SIGSTOP}
 
 
 def main(config: str, who: str, what: str) -> None:
-    annotate = Trainer._step_stats
+    observed = Step.observed
 
-    def fails(trainer: Trainer, entropy: float):
-        if trainer.step == 1 and who in (os.environ["RANK"], "all"):
+    def fails(parts: Step, step: int, entropy: float):
+        if step == 1 and who in (os.environ["RANK"], "all"):
             if what in SIGNALS:
                 os.kill(os.getpid(), SIGNALS[what])
             while what == "busy":
                 time.sleep(0.1)
             raise ERRORS[what]
-        return annotate(trainer, entropy)
+        return observed(parts, step, entropy)
 
-    Trainer._step_stats = fails
+    Step.observed = fails
     atexit.register(os.abort)  # threads of the process group abort the interpreter's own way out now and then
     sys.exit(cli.main(["train", "--config", config]))
 

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
+from llmtrain.rollout.engine_names import engine_class
 from llmtrain.rollout.hf_engine import HFEngine
-from llmtrain.rollout.make import engine_class
 from llmtrain.settings.config import DataConfig, TaskConfig, TrainConfig
 from llmtrain.tasks import generated_task
 from llmtrain.training.check import check_task

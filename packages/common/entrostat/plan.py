@@ -28,7 +28,7 @@ def importance_ratio(logp: Tensor, old_logp: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Slice:
-    """Inputs of a surrogate for some of the tokens, each (..., n) or broadcastable to it."""
+    """Inputs of a surrogate for a micro-batch under a plan, each (..., n) or broadcastable to it."""
 
     weight: Tensor
     unweighted: Tensor

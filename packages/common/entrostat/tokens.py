@@ -4,6 +4,7 @@ Shapes: the last dimension is N tokens, flat and packed (never padded); leading 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -76,3 +77,12 @@ class Tokens:
         if value is None:
             raise ValueError(f"Tokens.{name} is needed but was not given")
         return value
+
+    def select(self, index: Tensor) -> "Tokens":
+        """Return the tokens at `index` (n,). Fields that hold one tensor, as before an update, hold one again."""
+        index, taken = index.to(self.advantage.device), dict[int, Tensor]()
+        for value in vars(self).values():
+            if value is not None and id(value) not in taken:
+                taken[id(value)] = value[..., index]
+        fields: dict[str, Any] = {name: None if x is None else taken[id(x)] for name, x in vars(self).items()}
+        return Tokens(**fields)

@@ -52,7 +52,7 @@ def test_an_update(scene, controller):
     reward = torch.arange(B) % 2 * 1.0
     group = torch.arange(B) // 4
     stats = policy.all_stats(batch, OPTIM.micro_batch_tokens)
-    experience = Experience(batch, stats, reward, 2 * reward - 1, group, torch.arange(B))
+    experience = Experience.of(batch, stats, reward, 2 * reward - 1, group, torch.arange(B))
     learner = Learner(policy, TorchEngine(model, OPTIM), make(controller), OPTIM, seed=0, clock=Clock("cpu"), updates=2)
     with Largest() as largest:
         metrics = learner.update(experience, step=0)

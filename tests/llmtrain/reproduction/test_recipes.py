@@ -17,14 +17,10 @@ from llmtrain.commands.recipes import commands, page
 from llmtrain.evaluation.paper_settings import longest_response
 from llmtrain.policy.checkpoint import latest
 from llmtrain.recipes.recipe import KINDS, data_sets, get_recipe, names
+from llmtrain.reproduction.asked import read_asked
 from llmtrain.reproduction.ingredients import data
-from llmtrain.reproduction.recipe_config import (
-    full_config,
-    planned,
-    read_asked,
-    read_recipe_config,
-    with_ingredients,
-)
+from llmtrain.reproduction.placed import full_config, placed_as_asked
+from llmtrain.reproduction.recipe_config import read_recipe_config, with_ingredients
 from llmtrain.reproduction.shrink import shrunk
 from llmtrain.settings.nested import to_dict
 from llmtrain.training.check import check_evaluation
@@ -78,9 +74,10 @@ def test_every_recipe_can_be_planned_and_names_its_sources(name):
     assert recipe.about
     assert recipe.paper
     asked = read_asked(["--recipe", name], "llmtrain train")
-    plan = planned(asked)
+    found = placed_as_asked(asked)
+    plan = found.plan
     assert plan.memory.kv_tokens >= plan.layout.longest_sequence
-    config = full_config(asked, plan)
+    config = full_config(found)
     assert config.eval.settings == recipe.value("eval.settings", "")
     assert config.checkpoint.keep_best == recipe.value("checkpoint.keep_best", "")
     longest = config.data.max_prompt_length + longest_response(config)

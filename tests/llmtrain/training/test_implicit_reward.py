@@ -93,7 +93,7 @@ def test_a_run(small, tmp_path):
     resumed.rollout.update([], 2)
     found = resumed.collector.collect(2)
     experience, _ = resumed.annotator.experience(found)
-    first = experience.token_advantage[: int(experience.batch.response_lengths[0])]
+    first = experience.before.advantage[: int(experience.batch.response_lengths[0])]
     assert first.unique().numel() > 1
     resumed = Trainer(replace(halves, steps=4), halves.out, resume=True)
     resumed.run()

@@ -39,7 +39,7 @@ def scene(small):
         for p in model.parameters():
             p += 0.02 * torch.randn(p.shape, generator=torch.Generator().manual_seed(2), dtype=p.dtype)
     advantage = get_advantage("grpo")(reward, rollouts.prompt_index)
-    experience = Experience(batch, stats, reward, advantage, rollouts.prompt_index, torch.arange(len(batch)))
+    experience = Experience.of(batch, stats, reward, advantage, rollouts.prompt_index, torch.arange(len(batch)))
     return small, model, policy, experience
 
 
@@ -88,7 +88,7 @@ def test_gradient_is_that_of_a_dense_computation(scene):
         index = batch.response_index(one)
         logp = model(ids).logits.log_softmax(-1)[0, :-1].gather(1, ids[0, 1:, None])[:, 0]
         ratio = (logp[-len(index) :] - experience.stats.logp[index]).exp()
-        a = experience.advantage[i]
+        a = experience.tokens(None).advantage[experience.owner == i][0]
         total = total - torch.minimum(ratio * a, ratio.clamp(0.8, 1.2) * a).sum() / n
     total.backward()
     expected = torch.cat([p.grad.flatten() for p in model.parameters()])
@@ -170,19 +170,19 @@ def test_what_each_plan_is_made_of(scene, stats):
 def test_a_part_of_an_experience_keeps_all_that_it_holds():
     """Of three sequences, with 2, 1 and 3 response tokens, the last and the first."""
     numbers = torch.arange(6.0)
-    whole = Experience(
+    whole = Experience.of(
         Batch(torch.arange(9), prompt_lengths=torch.ones(3).long(), response_lengths=torch.tensor([2, 1, 3])),
         HeadStats(*(numbers / 10 + i for i in range(5))),
         reward=torch.tensor([0.5, 0.0, 1.0]),
         advantage=torch.zeros(3),
         group=torch.tensor([4, 4, 6]),
         sequence=torch.tensor([8, 9, 12]),
-        rollout_logp=numbers + 20,
-        token_advantage=numbers + 30,
-        ref_logp=numbers + 40,
+        old_logp=numbers + 20,
         trained=torch.tensor([True, True, False]),
-        from_rollout=True,
+        rollout_logp=numbers + 20,
+        ref_logp=numbers + 40,
     )
+    whole = replace(whole, before=replace(whole.before, advantage=numbers + 30))
     part = whole.select(torch.tensor([2, 0]))
     tokens = part.tokens(HeadStats(*(x + 100 for x in part.stats)))
     index = numbers[[3, 4, 5, 0, 1]]
@@ -212,4 +212,5 @@ def test_nothing_to_learn_moves_nothing(scene):
 
 
 def replace_advantage(experience: Experience, value: float) -> Experience:
-    return replace(experience, advantage=torch.full_like(experience.advantage, value))
+    before = experience.before
+    return replace(experience, before=replace(before, advantage=torch.full_like(before.advantage, value)))

@@ -21,9 +21,11 @@ from llmtrain.policy.checkpoint import checkpoints, latest, load_state
 from llmtrain.policy.engine import NonFiniteError, TorchEngine
 from llmtrain.policy.model import load
 from llmtrain.policy.policy import Policy
+from llmtrain.sequences.ragged import starts
 from llmtrain.settings.config import EngineConfig, RewardConfig, TopologyConfig
 from llmtrain.settings.nested import to_dict
 from llmtrain.training.check import make_controller
+from llmtrain.training.step import slowest
 from llmtrain.training.trainer import Trainer, TrainingStoppedError
 from llmtrain.verifiers import Verdict, Verifier
 
@@ -222,9 +224,11 @@ def test_lengths_and_whole_sequences_reach_who_needs_them(small, tmp_path, contr
         found = trainer.collector.collect(0)
         trainer.collector.batches.used = 0  # what was answered here is asked for again
         experience = trainer.annotator.experience(found)[0]
-        length, r = experience.batch.response_lengths[:4].float(), experience.reward[:4]
+        lengths = experience.batch.response_lengths
+        length, first = lengths[:4].float(), starts(lengths)[:4]
+        r = experience.before.reward[first]
         expected = r - (length * r).sum() / length.sum()
-        torch.testing.assert_close(experience.advantage[:4], expected)
+        torch.testing.assert_close(experience.before.advantage[first], expected)
         trainer.run()
         weights.append(trainer.model.get_output_embeddings().weight.detach().clone())
     torch.testing.assert_close(weights[0], weights[1], rtol=0, atol=2e-5)
@@ -244,7 +248,8 @@ def test_filtered_groups_are_sampled_again(small, tmp_path):
     found = trainer.collector.collect(0)
     experience = trainer.annotator.experience(found)[0]
     assert len(experience.batch) == config.rollout.prompts * config.rollout.n
-    assert bool((experience.advantage.view(-1, config.rollout.n) != 0).any(1).all())
+    advantage = experience.before.advantage[starts(experience.batch.response_lengths)]
+    assert bool((advantage.view(-1, config.rollout.n) != 0).any(1).all())
     assert 0 < found.metrics["groups/kept"] < 1
 
 
@@ -312,7 +317,7 @@ def test_a_length_penalty_is_in_the_advantage_and_not_in_the_reward(small, tmp_p
     found = trainer.collector.collect(0)
     experience = trainer.annotator.experience(found)[0]
     lengths = found.rollouts.response_lengths
-    torch.testing.assert_close(experience.reward, found.reward - lengths / 12)
+    torch.testing.assert_close(experience.before.reward[starts(lengths)], found.reward - lengths / 12)
     assert set(found.reward.tolist()) <= {0.0, 1.0}
 
 
@@ -327,10 +332,10 @@ def test_the_reference_policy_is_that_of_the_start(small, tmp_path):
         found = trainer.collector.collect(0)
         trainer.collector.batches.used = 0
         experience = trainer.annotator.experience(found)[0]
-        torch.testing.assert_close(experience.ref_logp, experience.stats.logp)
+        torch.testing.assert_close(experience.before.ref_logp, experience.stats.logp)
         trainer.run()
         experience = trainer.annotator.experience(found)[0]
-        apart[beta] = (experience.stats.logp - experience.ref_logp).abs().mean().item()
+        apart[beta] = (experience.stats.logp - experience.before.ref_logp).abs().mean().item()
     assert apart[1.0] < 0.8 * apart[0.0]
 
 
@@ -354,13 +359,13 @@ def test_the_proxy_is_the_policy_that_made_the_rollout(small, tmp_path):
     trainer = Trainer(config, small.model.path)
     trainer.collector.task = replace(trainer.task, start_verifier=Short)
     experience = trainer.annotator.experience(trainer.collector.collect(0))[0]
-    above = experience.proxy_logp - experience.stats.logp
-    kept = experience.proxy_logp.isfinite()
+    above = experience.before.proxy_logp - experience.stats.logp
+    kept = experience.before.proxy_logp.isfinite()
     assert 0 < int(kept.sum()) < len(kept)
     assert above[kept].min() > -1e-6
     some = experience.select(torch.tensor([3, 1]))
     index = experience.batch.response_index(torch.tensor([3, 1]))
-    assert torch.equal(some.tokens(None).proxy_logp, experience.proxy_logp[index])
+    assert torch.equal(some.tokens(None).proxy_logp, experience.before.proxy_logp[index])
     trainer.collector.batches.used = 0
     trainer.run()
     lines = [line for line in read_metrics(config.out) if "reward" in line]
@@ -376,7 +381,7 @@ def test_the_proxy_at_another_temperature(small, tmp_path):
     )
     trainer = Trainer(config, small.model.path)
     experience = trainer.annotator.experience(trainer.collector.collect(0))[0]
-    assert experience.proxy_logp.std() < 0.5 * experience.stats.logp.std()
+    assert experience.before.proxy_logp.std() < 0.5 * experience.stats.logp.std()
     trainer.collector.batches.used = 0
     trainer.run()
     assert float(trainer.controller.proxy.temperature) == 0.25
@@ -387,7 +392,7 @@ def test_the_truncated_entropy_is_that_of_the_policy_that_made_the_rollout(small
     config = replace(small, out=str(tmp_path / "run"), steps=3, controller="siren", controller_args=settings)
     trainer = Trainer(config, small.model.path)
     experience = trainer.annotator.experience(trainer.collector.collect(0))[0]
-    inside = experience.truncated_entropy
+    inside = experience.before.truncated_entropy
     within = trainer.policy.all_restricted(experience.batch, Support(top_p=0.9), 1000).entropy
     torch.testing.assert_close(inside, within, rtol=0, atol=1e-6)
     assert (inside < experience.stats.entropy).any()
@@ -510,7 +515,7 @@ def test_products_in_bf16_train_and_resume_to_the_same_bits(small, tmp_path):
     started = Trainer(straight, small.model.path)
     found = started.collector.collect(0)
     experience = started.annotator.experience(found)[0]
-    torch.testing.assert_close(experience.ref_logp, experience.stats.logp)
+    torch.testing.assert_close(experience.before.ref_logp, experience.stats.logp)
     assert 0 < (found.rollouts.logp - experience.stats.logp).abs().mean() < 0.02  # padded otherwise
     assert load(ends[0])[0].dtype == torch.float32
 
@@ -536,7 +541,5 @@ class Three:
 
 
 def test_the_slowest_rank_is_named():
-    trainer = Trainer.__new__(Trainer)
-    trainer.ranks = Three()
-    found = trainer._slowest({"time/rollout": 0.25, "time/forward": 0.5, "time/backward": 9.0})
+    found = slowest({"time/rollout": 0.25, "time/forward": 0.5, "time/backward": 9.0}, Three())
     assert found == {"time/slowest_rank": 1.0, "time/behind": 1.75}

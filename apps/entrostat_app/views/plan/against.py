@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from llmtrain.doctor.trial_run import Failed, measured
-from llmtrain.plan.cost import Plan
+from llmtrain.plan.cost import RunPlan
 from llmtrain.plan.gpu import GIB
 
 from ...shared import run_folder
@@ -43,7 +43,7 @@ def measurements(root: Path, name: str) -> dict[str, Any] | None:
     return found
 
 
-def table(plan: Plan, found: Mapping[str, Any]) -> pd.DataFrame:
+def table(plan: RunPlan, found: Mapping[str, Any]) -> pd.DataFrame:
     """Return a row for each number that a plan predicts and a run measures, and measured / plan."""
     config, seconds = plan.config, found["seconds"]
     memory = found["memory_gib"].get("memory/reserved_gib")

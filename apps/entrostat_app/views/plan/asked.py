@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from llmtrain.plan.cost import Plan, make_plan
+from llmtrain.plan.cost import RunPlan, make_plan
 from llmtrain.plan.fixes import find_fix_on_its_gpus
 from llmtrain.plan.headroom import roomier
 from llmtrain.plan.plan_config import PlanConfig
@@ -15,7 +15,7 @@ from llmtrain.recipes.recipe import get_recipe
 class Asked:
     """Plan, and how it came about."""
 
-    plan: Plan
+    plan: RunPlan
     recipe: str
     """Name of the recipe; empty for one's own run."""
     preset: Preset | None
@@ -44,7 +44,7 @@ def ask(recipe: str, gpu: str, gpus: int, settings: dict[str, Any], room: bool) 
     return Asked(plan, recipe, preset, fix)
 
 
-def _fitting(config: PlanConfig) -> tuple[Plan, dict[str, Any]]:
+def _fitting(config: PlanConfig) -> tuple[RunPlan, dict[str, Any]]:
     try:
         return make_plan(config), {}
     except ValueError:

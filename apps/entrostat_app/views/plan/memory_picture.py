@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from llmtrain.plan.cost import Plan
+from llmtrain.plan.cost import RunPlan
 from llmtrain.plan.gpu import GIB
 from llmtrain.plan.headroom import headroom
 
@@ -23,7 +23,7 @@ PARTS = (
 ALT = "Bars of a GPU's memory in training and in rollout, by part, with the memory that stays free."
 
 
-def picture(plan: Plan) -> Picture:
+def picture(plan: RunPlan) -> Picture:
     """Return the picture of a plan's memory."""
     free, rows = headroom(plan), []
     for phase, parts in (("training", plan.memory.training), ("rollout", plan.memory.rollout)):

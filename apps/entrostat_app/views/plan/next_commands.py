@@ -3,7 +3,7 @@
 import shlex
 from typing import Any
 
-from llmtrain.plan.cost import Plan
+from llmtrain.plan.cost import RunPlan
 from llmtrain.plan.handover import train_settings
 from llmtrain.plan.plan_config import in_words
 
@@ -31,7 +31,7 @@ def plan_command(asked: Asked) -> str:
     return shlex.join([*words, "--write", FILE])
 
 
-def run_command(plan: Plan, place: str, name: str, *, smoke: bool = False) -> str:
+def run_command(plan: RunPlan, place: str, name: str, *, smoke: bool = False) -> str:
     """Return the command that trains with the settings in FILE, or tries ten steps of it. place: one of PLACES."""
     folder = "/mnt/" if place == RAY else ""
     out = f"{folder}runs/{name}{SMOKE if smoke else ''}"
@@ -45,7 +45,7 @@ def run_command(plan: Plan, place: str, name: str, *, smoke: bool = False) -> st
     return shlex.join([*starts[place], *flags])
 
 
-def _slurm(plan: Plan) -> list[str]:
+def _slurm(plan: RunPlan) -> list[str]:
     """Return sbatch's flags for the plan's GPUs: whole nodes, or a part of one."""
     config = plan.config
     if config.gpus < config.gpus_per_node:

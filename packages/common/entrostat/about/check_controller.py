@@ -29,7 +29,7 @@ from ..numbers.reduce import DistReduce
 from ..reads import found_reads, needs_of
 from ..sample_batch import Ragged, ragged_batch
 from ..tokens import Tokens
-from .gradients import gradient, plan_of, select
+from .gradients import gradient, plan_of
 
 SEEDS = range(6)
 """Mini-batches."""
@@ -262,7 +262,7 @@ def _rank(rank: int, spec: str, settings: dict[str, Any], folder: str) -> None:
 def plans_change_nothing(spec: str, settings: Mapping[str, Any]) -> str:
     """`plan` leaves the state alone, and gives the same plan again."""
     controller, batch = built(spec, settings), ragged_batch(3)
-    before, tokens = controller.state_dict(), select(batch.tokens, everything(batch))
+    before, tokens = controller.state_dict(), batch.tokens.select(everything(batch))
     tokens = replace(tokens, truncated_entropy=tokens.get("entropy") / 2)
     first, second = (gradient(controller, batch, everything(batch)) for _ in range(2))
     if name := _changed(before, controller.state_dict()):

@@ -5,7 +5,6 @@ gradient(controller, batch, part)              ∇ loss in the weight of the pol
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,18 +14,11 @@ from ..numbers.reduce import LocalReduce
 from ..numbers.support import truncated_entropy
 from ..plan import Plan
 from ..sample_batch import Ragged
-from ..tokens import Tokens
-
-
-def select(tokens: Tokens, index: Tensor) -> Tokens:
-    """Return the tokens at `index` (n,)."""
-    chosen: dict[str, Any] = {name: None if x is None else x[..., index] for name, x in vars(tokens).items()}
-    return Tokens(**chosen)
 
 
 def plan_of(controller: Chain, batch: Ragged, part: Tensor, reduce: LocalReduce | None = None) -> Plan:
     """Return the plan for the tokens `part` (n,) of this rank."""
-    tokens, support = select(batch.tokens, part), controller.support
+    tokens, support = batch.tokens.select(part), controller.support
     if support is not None:
         tokens = replace(tokens, truncated_entropy=truncated_entropy(batch.features[part] @ batch.weight, support))
     return controller.plan(tokens, reduce, seed=3, step=9)

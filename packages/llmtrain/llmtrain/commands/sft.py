@@ -5,7 +5,8 @@ from pathlib import Path
 from entrostat.settings.out_folder import LOCK, check_own
 
 from ..process.local_ranks import is_first, is_worker, launch
-from ..reproduction.recipe_config import for_warm_up, is_recipe, read_recipe_config
+from ..reproduction.asked import is_recipe
+from ..reproduction.recipe_config import for_warm_up, read_recipe_config
 from ..settings.presets import read_config
 from ..training.run import claim
 

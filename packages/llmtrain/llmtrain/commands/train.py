@@ -4,7 +4,8 @@ from pathlib import Path
 
 from ..cluster.start_run import start_run
 from ..process.local_ranks import is_first
-from ..reproduction.recipe_config import is_recipe, read_recipe_config
+from ..reproduction.asked import is_recipe
+from ..reproduction.recipe_config import read_recipe_config
 from ..settings.complaints import postponed
 from ..settings.presets import read_config
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..plan.cost import Plan, make_plan
+from ..plan.cost import RunPlan, make_plan
 from ..plan.fixes import find_fix_on_its_gpus
 from ..plan.gpu import GIB, GPUS
 from ..plan.handover import train_settings
@@ -254,7 +254,7 @@ def _small_settings(machine: Machine, name: str, ranks: int = 1) -> dict[str, An
     return settings | {"engine": {"name": "deepspeed", "zero_stage": 1, "bf16": machine.device == "cuda"}}
 
 
-def _small_plan(machine: Machine, ranks: int) -> Plan:
+def _small_plan(machine: Machine, ranks: int) -> RunPlan:
     """Return the plan of `_small_settings`."""
     settings = _small_settings(machine, "plan", ranks)
     rollout, optim = settings["rollout"], settings["optim"]
@@ -287,7 +287,7 @@ def _trained(machine: Machine, settings: dict[str, Any]) -> None:
         raise Failed(f"exit code {ended.code}: {ended.said}")
 
 
-def _predicted_and_measured(machine: Machine, plan: Plan, settings: dict[str, Any]) -> dict[str, Any]:
+def _predicted_and_measured(machine: Machine, plan: RunPlan, settings: dict[str, Any]) -> dict[str, Any]:
     """Train, and return the plan's predictions and the measurements."""
     _trained(machine, settings)
     found = trial_run.measured(settings["out"], settings["steps"])

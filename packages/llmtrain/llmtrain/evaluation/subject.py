@@ -16,9 +16,9 @@ from ..policy.model import load
 from ..policy.policy import Policy
 from ..process.devices import check_device
 from ..process.gpu_memory import empty_cache
+from ..rollout.engine_names import engine_class, start_engine
 from ..rollout.hf import stop_ids
 from ..rollout.hf_engine import HFEngine
-from ..rollout.make import engine_class, start_engine
 from ..rollout.rollout_engine import Request, RolloutEngine, RolloutError, Start
 from ..sequences.rollouts import Rollouts
 from ..settings.config import ModelConfig, RolloutConfig, TrainConfig

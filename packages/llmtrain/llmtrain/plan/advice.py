@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from .cost import Plan, make_plan
+from .cost import RunPlan, make_plan
 from .plan_config import Change, PlanConfig, in_words
 
 WORTH = 0.02
@@ -17,7 +17,7 @@ class Advice:
     """Change of the configuration, and the plan after it."""
 
     change: Change
-    plan: Plan
+    plan: RunPlan
     note: str = ""
 
     @property
@@ -51,7 +51,7 @@ def candidates(config: PlanConfig) -> Iterator[tuple[Change, str]]:
         yield {"staleness": 1}, "rollouts are a step old"
 
 
-def advise(plan: Plan) -> list[Advice]:
+def advise(plan: RunPlan) -> list[Advice]:
     """Return the changes that save most time, best first; at most one for each set of keys."""
     best: dict[tuple[str, ...], Advice] = {}
     for change, note in candidates(plan.config):

@@ -14,7 +14,7 @@ from .training_time import compute_seconds, exchange_seconds, link, optimizer_se
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """Valid configuration with its memory, time and cost. Create it with `make_plan`."""
 
     layout: Layout
@@ -99,9 +99,9 @@ class Plan:
         return flops / (self.layout.ranks * self.layout.gpu.flops * self.phases["training"])
 
 
-def make_plan(config: PlanConfig) -> Plan:
+def make_plan(config: PlanConfig) -> RunPlan:
     """Return the plan of a configuration. Raises ValueError with the fix in one line if it cannot work."""
     layout = lay_out(config)
     memory = Memory(layout)
     check_fit(memory)
-    return Plan(layout, memory)
+    return RunPlan(layout, memory)

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from .cost import Plan
+from .cost import RunPlan
 from .plan_presets import Preset
 
 SAVE_EVERY = 1800.0
@@ -16,7 +16,7 @@ LEAST_ROLLOUT, LEAST_WAIT = 600.0, 1800.0
 """Trainer defaults of rollout.timeout and engine.ddp_timeout (seconds), kept for short steps."""
 
 
-def timeouts(plan: Plan) -> tuple[float, float]:
+def timeouts(plan: RunPlan) -> tuple[float, float]:
     """Return rollout.timeout and engine.ddp_timeout for a plan, in seconds, rounded up to minutes.
 
     Ranks wait in a collective while an engine samples, so the second timeout is longer than the first.
@@ -26,7 +26,7 @@ def timeouts(plan: Plan) -> tuple[float, float]:
     return answer, max(LEAST_WAIT, 60.0 * math.ceil(MARGIN * step / 60), answer + LEAST_WAIT)
 
 
-def topology(plan: Plan) -> dict[str, Any]:
+def topology(plan: RunPlan) -> dict[str, Any]:
     """Return the settings of the topology: local where each rank can hold an engine of its own, or else Ray."""
     config, layout = plan.config, plan.layout
     if layout.nodes == 1 and config.colocated and config.tensor_model_parallel_size == 1 and not config.staleness:
@@ -41,7 +41,7 @@ def topology(plan: Plan) -> dict[str, Any]:
     }
 
 
-def train_settings(plan: Plan, preset: Preset | None = None) -> dict[str, Any]:
+def train_settings(plan: RunPlan, preset: Preset | None = None) -> dict[str, Any]:
     """Return settings for `llmtrain train --config`, without data, and without the model unless it is a folder.
 
     preset: adds its published settings, such as the learning rate; without a preset the learning rate is 1e-6.

@@ -6,7 +6,7 @@ no headroom in rollout beside the memory reserved for what is not modelled.
 
 from dataclasses import replace
 
-from .cost import Plan, make_plan
+from .cost import RunPlan, make_plan
 from .fixes import fits
 from .gpu import GIB
 
@@ -14,14 +14,14 @@ ENOUGH = 0.05
 """Share of a GPU's memory that should stay free in each phase."""
 
 
-def headroom(plan: Plan) -> dict[str, float]:
+def headroom(plan: RunPlan) -> dict[str, float]:
     """Return the free bytes of a GPU in training and in rollout."""
     whole = plan.layout.gpu.memory
     phases = {"training": plan.memory.training, "rollout": plan.memory.rollout}
     return {phase: max(whole - sum(parts.values()), 0.0) for phase, parts in phases.items()}
 
 
-def roomier(plan: Plan) -> Plan | None:
+def roomier(plan: RunPlan) -> RunPlan | None:
     """Return the plan with the largest gpu_memory_utilization, of two digits, that leaves ENOUGH free in rollout.
 
     None if the plan leaves that much already, or if such a plan does not fit.
@@ -34,7 +34,7 @@ def roomier(plan: Plan) -> Plan | None:
     return make_plan(config) if config and fits(config) else None
 
 
-def headroom_in_words(plan: Plan) -> str:
+def headroom_in_words(plan: RunPlan) -> str:
     """Return the headroom as sentences, with a setting that leaves more if it is below ENOUGH."""
     whole, free = plan.layout.gpu.memory, headroom(plan)
     told = "; ".join(f"{phase} {size / GIB:.1f} GiB ({size / whole:.0%})" for phase, size in free.items())

@@ -8,7 +8,7 @@ from rich.console import Console, Group
 from rich.table import Table
 
 from .advice import advise
-from .cost import Plan
+from .cost import RunPlan
 from .gpu import GIB
 from .headroom import headroom, headroom_in_words
 from .plan_presets import Preset
@@ -18,7 +18,7 @@ BAR = 20
 """Characters of a bar for 100% of the time."""
 
 
-def numbers(plan: Plan) -> dict[str, tuple[float, str]]:
+def numbers(plan: RunPlan) -> dict[str, tuple[float, str]]:
     """Return every derived number with its explanation."""
     layout, config = plan.layout, plan.config
     return {
@@ -48,7 +48,7 @@ def numbers(plan: Plan) -> dict[str, tuple[float, str]]:
     }
 
 
-def to_json(plan: Plan) -> dict[str, Any]:
+def to_json(plan: RunPlan) -> dict[str, Any]:
     """Return the plan as JSON values. Memory in bytes, times in seconds."""
     memory = plan.memory
     return {
@@ -85,7 +85,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def show(plan: Plan, console: Console, preset: Preset | None = None) -> None:
+def show(plan: RunPlan, console: Console, preset: Preset | None = None) -> None:
     """Print the plan."""
     config = plan.config
     title = f"{plan.layout.model.name} on {config.gpus} {plan.layout.gpu.name.upper()}, {config.steps:,} rollout steps"
@@ -99,14 +99,14 @@ def show(plan: Plan, console: Console, preset: Preset | None = None) -> None:
     console.print(_advice(plan), highlight=False)
 
 
-def _numbers(plan: Plan) -> Table:
+def _numbers(plan: RunPlan) -> Table:
     table = _table("Numbers", "", "", "")
     for name, (value, why) in numbers(plan).items():
         table.add_row(name, f"{value:,}", why)
     return table
 
 
-def _memory(plan: Plan) -> Table:
+def _memory(plan: RunPlan) -> Table:
     memory, whole = plan.memory, plan.layout.gpu.memory
     where = "" if plan.config.colocated else " GPU"
     table = _table("Memory of a GPU, GiB", "", f"training{where}", f"rollout{where}")
@@ -123,7 +123,7 @@ def _gib(size: float) -> str:
     return f"{size / GIB:.1f}" if size else ""
 
 
-def _time(plan: Plan) -> Table:
+def _time(plan: RunPlan) -> Table:
     table = _table("A rollout step, seconds", "", "", "share", "")
     work = sum(plan.phases.values())
     phases: dict[str, dict[str, float]] = {
@@ -151,7 +151,7 @@ def _bar(share: float) -> str:
     return "█" * round(BAR * share)
 
 
-def summary(plan: Plan) -> Iterator[str]:
+def summary(plan: RunPlan) -> Iterator[str]:
     """Yield the results as sentences."""
     config = plan.config
     yield (
@@ -175,7 +175,7 @@ def summary(plan: Plan) -> Iterator[str]:
     yield f"The largest part is {most}, {parts[most] / sum(parts.values()):.0%} of the work."
 
 
-def _advice(plan: Plan) -> Table | str:
+def _advice(plan: RunPlan) -> Table | str:
     found = advise(plan)
     if not found:
         return "No change of placement known to plan saves 2% or more."

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import cache
 
-from .cost import Plan, make_plan
+from .cost import RunPlan, make_plan
 from .plan_presets import get_preset
 
 LENGTH_SHARES = (1 / 8, 1 / 4, 1 / 2)
@@ -25,7 +25,7 @@ PUBLISHED = (
 )
 
 
-def estimate(run: Published, length_share: float) -> Plan:
+def estimate(run: Published, length_share: float) -> RunPlan:
     """Return the plan of a published run with a mean response of `length_share` times the longest."""
     config = get_preset(run.preset).config
     return make_plan(replace(config, mean_response_length=round(config.max_response_length * length_share)))

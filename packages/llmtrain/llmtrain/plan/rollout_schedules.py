@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from .cost import Plan
+from .cost import RunPlan
 from .derived import Layout
 from .lengths import Drawn
 from .memory import Memory
@@ -22,7 +22,7 @@ from .rollout_time import Rollout, add_wait, decode, decode_partially, prefill_s
 
 
 @dataclass(frozen=True)
-class Schedule:
+class RolloutSchedule:
     """Rollout of a step by a schedule."""
 
     seconds: float
@@ -34,33 +34,33 @@ class Schedule:
     dropped: float = 0.0
     """Tokens drawn and not trained, per trained token."""
 
-    def step_seconds(self, plan: Plan) -> float:
+    def step_seconds(self, plan: RunPlan) -> float:
         """Return the time of a rollout step in which rollout and training take turns (s)."""
         return self.seconds + self.length * sum(plan.training.values()) + plan.sync
 
-    def tokens_per_second(self, plan: Plan) -> float:
+    def tokens_per_second(self, plan: RunPlan) -> float:
         """Return trained response tokens per second, all GPUs."""
         return self.length * plan.layout.response_tokens / self.step_seconds(plan)
 
 
-def lockstep(layout: Layout, memory: Memory, lengths: Drawn, longest_first: bool = False) -> Schedule:
+def lockstep(layout: Layout, memory: Memory, lengths: Drawn, longest_first: bool = False) -> RolloutSchedule:
     """Return the schedule of a step that waits for its longest response."""
     drawn = shuffled(lengths, layout.sequences_per_engine)
     if longest_first:
         drawn.sort(reverse=True)
     rollout, _ = run(layout, memory, [(layout.config.mean_prompt_length, length) for length in drawn])
     add_wait(rollout, layout, max(drawn), lengths.longest(layout.generated))
-    return Schedule(rollout.total)
+    return RolloutSchedule(rollout.total)
 
 
-def partial(layout: Layout, memory: Memory, lengths: Drawn, budget: int) -> Schedule:
+def partial(layout: Layout, memory: Memory, lengths: Drawn, budget: int) -> RolloutSchedule:
     """Return the schedule of a step in which each response gets at most `budget` tokens."""
     drawn = shuffled(lengths, layout.sequences_per_engine)
     rollout = decode_partially(layout, memory, drawn, budget, lengths.longest(layout.generated))
-    return Schedule(rollout.total, staleness=staleness(drawn, layout.config.n, budget))
+    return RolloutSchedule(rollout.total, staleness=staleness(drawn, layout.config.n, budget))
 
 
-def oversampled(layout: Layout, memory: Memory, lengths: Drawn, factor: float) -> Schedule:
+def oversampled(layout: Layout, memory: Memory, lengths: Drawn, factor: float) -> RolloutSchedule:
     """Return the schedule of a step that begins `factor` times the groups that it trains."""
     size, wanted = layout.config.n, layout.sequences_per_engine // layout.config.n
     drawn = shuffled(lengths, math.ceil(factor * wanted) * size)
@@ -70,7 +70,7 @@ def oversampled(layout: Layout, memory: Memory, lengths: Drawn, factor: float) -
     for first in range(0, len(drawn), size):
         if done.issuperset(range(first, first + size)):
             whole += drawn[first : first + size]
-    return Schedule(rollout.total, fmean(whole) / fmean(drawn), dropped=rollout.drawn / sum(whole) - 1)
+    return RolloutSchedule(rollout.total, fmean(whole) / fmean(drawn), dropped=rollout.drawn / sum(whole) - 1)
 
 
 def run(

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial as bind
 from pathlib import Path
 
-from .cost import Plan, make_plan
+from .cost import RunPlan, make_plan
 from .lengths import Drawn, Lengths, LogNormalLengths
 from .plan_presets import get_preset
-from .rollout_schedules import Schedule, lockstep, oversampled, partial
+from .rollout_schedules import RolloutSchedule, lockstep, oversampled, partial
 
 TAIL = 10.0
 """Quantile .99 of the log-normal lengths, divided by their median; an assumption, since papers publish no quantiles."""
@@ -27,13 +27,13 @@ class Compared:
     """Schedules of a run by name, under one distribution of lengths."""
 
     title: str
-    plan: Plan
-    schedules: dict[str, Schedule]
+    plan: RunPlan
+    schedules: dict[str, RolloutSchedule]
 
 
-def compare(plan: Plan, lengths: Drawn) -> dict[str, Schedule]:
+def compare(plan: RunPlan, lengths: Drawn) -> dict[str, RolloutSchedule]:
     """Return the schedules of a plan by name."""
-    bound: dict[str, Callable[..., Schedule]] = {
+    bound: dict[str, Callable[..., RolloutSchedule]] = {
         "lockstep": lockstep,
         "longest first": bind(lockstep, longest_first=True),
         **{f"partial, {share:,} tokens": bind(partial, budget=share) for share in (LIMIT // 2, LIMIT // 4, LIMIT // 8)},

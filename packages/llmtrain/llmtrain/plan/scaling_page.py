@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ..recipes.recipe import get_recipe, names
 from .advice import advise
-from .cost import Plan, make_plan
+from .cost import RunPlan, make_plan
 from .fixes import find_fix_on_its_gpus
 from .plan_config import Change, PlanConfig, in_words
 from .plan_page import wrap
@@ -22,7 +22,7 @@ PROMPTS_PER_GPU = 8
 STEPS_OLD: Change = {"colocated": False, "staleness": 1}
 
 
-def tuned(config: PlanConfig) -> tuple[Plan, Change]:
+def tuned(config: PlanConfig) -> tuple[RunPlan, Change]:
     """Return the plan after every change of placement that `llmtrain plan` advises in turn, and these changes.
 
     Only changes without a note are taken: they do not affect what is learnt.
@@ -39,7 +39,7 @@ def apart(config: PlanConfig) -> Change:
     return {"colocated": False, "rollout_gpus": config.gpus - ranks}
 
 
-def planned(config: PlanConfig) -> tuple[Plan | None, Change, str]:
+def planned(config: PlanConfig) -> tuple[RunPlan | None, Change, str]:
     """Return plan and changes for a configuration, on separate GPUs if it is refused; and why it was refused."""
     try:
         return *tuned(config), ""
@@ -54,7 +54,7 @@ def planned(config: PlanConfig) -> tuple[Plan | None, Change, str]:
     return plan, change | taken, refused
 
 
-def largest(plan: Plan) -> tuple[str, float]:
+def largest(plan: RunPlan) -> tuple[str, float]:
     """Return the part of the step that takes longest, and its share of the step."""
     parts = {**plan.rollout.seconds, **plan.training, "weight sync": plan.sync}
     part = max(parts, key=lambda name: parts[name])
@@ -77,7 +77,7 @@ def asynchronous(config: PlanConfig) -> float | None:
     return min(found, default=None)
 
 
-def run_table(name: str) -> tuple[str, dict[int, Plan], dict[int, str]]:
+def run_table(name: str) -> tuple[str, dict[int, RunPlan], dict[int, str]]:
     """Return the section of a recipe by number of GPUs, its plans, and messages for what was refused."""
     base = place(get_recipe(name), GPUS[0], GPU).config
     lines = [
@@ -90,7 +90,7 @@ def run_table(name: str) -> tuple[str, dict[int, Plan], dict[int, str]]:
         "| GPUs | step, s | rollout | training | sync | largest part | GPU-hours | × 8 GPUs | rollouts a step old |",
         "|--:|--:|--:|--:|--:|---|--:|--:|--:|",
     ]
-    plans: dict[int, Plan] = {}
+    plans: dict[int, RunPlan] = {}
     refused: dict[int, str] = {}
     commands = []
     for gpus in GPUS:
@@ -114,7 +114,7 @@ def run_table(name: str) -> tuple[str, dict[int, Plan], dict[int, str]]:
     return "\n".join([*lines, "", "```", *commands, "```", ""]), plans, refused
 
 
-def grown_table() -> tuple[str, dict[int, Plan]]:
+def grown_table() -> tuple[str, dict[int, RunPlan]]:
     """Return the table of a batch that grows with the GPUs, and its plans."""
     lines = [
         "| GPUs | responses a step | step, s | rollout | training | sync | largest part | response tokens/s and GPU |",
@@ -140,7 +140,7 @@ def largest_update() -> int:
     return max(r.value("optim.mini_batch_size", 0) * r.value("rollout.n", 0) for r in map(get_recipe, names()))
 
 
-def breaks(plans: dict[int, Plan], refused: dict[int, str]) -> list[str]:
+def breaks(plans: dict[int, RunPlan], refused: dict[int, str]) -> list[str]:
     """Return sentences about a run: what its smallest placement needs, and where it stops paying and working."""
     first = plans[GPUS[0]]
     model, config = first.layout.model.name, first.config

@@ -2,13 +2,13 @@
 
 from functools import cache
 
-from ..plan.cost import Plan, make_plan
+from ..plan.cost import RunPlan, make_plan
 from ..plan.plan_presets import place
 from ..recipes.recipe import Recipe, get_recipe
 
 
 @cache
-def plan_of(name: str) -> Plan:
+def plan_of(name: str) -> RunPlan:
     """Return the plan of a recipe on its own number of GPUs."""
     return make_plan(place(get_recipe(name)).config)
 

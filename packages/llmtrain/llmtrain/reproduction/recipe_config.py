@@ -7,91 +7,16 @@ Settings: the recipe, placed on the GPUs by `llmtrain plan` < --config < --set a
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from entrostat.settings.commandline import Arguments
-from entrostat.settings.field_types import merge
-
-from ..evaluation.paper_settings import longest_response
-from ..plan.cost import Plan, make_plan
-from ..plan.handover import train_settings
-from ..plan.plan_presets import place
-from ..recipes.recipe import Recipe, get_recipe
+from ..plan.cost import RunPlan
 from ..settings.config import TrainConfig
 from ..settings.presets import read_config
-from .ingredients import MODELS, check_positions, data, data_folder, hub_model, missing, model
-
-NODE = 8
-"""GPUs of a node."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Flags of a command line that concern the recipe, not the trainer."""
-
-    recipe: Recipe
-    gpus: int
-    gpu: str | None
-    shrink: bool
-    data_dir: str
-    models_dir: str
-    rest: list[str]
-    """Remaining arguments."""
-
-
-def is_recipe(args: list[str]) -> bool:
-    """Return True if a command line names a recipe."""
-    return any(item.partition("=")[0] == "--recipe" for item in args)
-
-
-def read_asked(args: list[str], prog: str) -> Asked:
-    """Return the flags of a command line that concern the recipe."""
-    first = Arguments(prog=prog, add_help=False)
-    first.add_argument("--recipe", required=True)
-    first.add_argument("--gpus", type=int)
-    first.add_argument("--nodes", type=int)
-    first.add_argument("--gpu")
-    first.add_argument("--shrink", action="store_true")
-    first.add_argument("--data-dir", default=data_folder())
-    first.add_argument("--models-dir", default=MODELS)
-    given, rest = first.parse_known_args(args)
-    recipe = get_recipe(given.recipe)
-    if given.gpus and given.nodes:
-        raise ValueError(f"{prog}: --nodes {given.nodes} is --gpus {NODE * given.nodes}: give one of them")
-    gpus = given.gpus or NODE * (given.nodes or 0) or recipe.gpus
-    if gpus < 1:
-        raise ValueError(f"{prog}: --gpus must be at least 1; got {gpus}")
-    return Asked(recipe, gpus, given.gpu, given.shrink, given.data_dir, given.models_dir, rest)
-
-
-def planned(asked: Asked) -> Plan:
-    """Return the plan of a recipe on the GPUs asked for. Raise ValueError with the fix if it does not fit."""
-    try:
-        return make_plan(place(asked.recipe, asked.gpus, asked.gpu).config)
-    except ValueError as error:
-        raise ValueError(
-            f"recipe {asked.recipe.name} on {asked.gpus} GPUs: {error}; try `llmtrain plan --recipe "
-            f"{asked.recipe.name} --gpus N --gpu TYPE`, or --shrink for a small form of it"
-        ) from None
-
-
-def full_config(asked: Asked, plan: Plan) -> TrainConfig:
-    """Return the settings of a recipe without its model and data; engines take its evaluations' responses too."""
-    preset = place(asked.recipe, asked.gpus, asked.gpu)
-    settings: dict[str, Any] = train_settings(plan, preset)
-    settings["out"] = f"runs/{asked.recipe.name}"
-    settings["eval"]["every"] = asked.recipe.value("eval.every", 0)
-    settings["checkpoint"] = {"keep_best": asked.recipe.value("checkpoint.keep_best", "")}
-    config = merge(TrainConfig(), settings)
-    longest = config.data.max_prompt_length + longest_response(config)
-    if longest > plan.memory.kv_tokens:
-        raise ValueError(
-            f"recipe {asked.recipe.name}: a prompt and response in evaluation take {longest} tokens and the engine's "
-            f"memory {plan.memory.kv_tokens:.0f}: lower --eval.max-new-tokens or plan on larger GPUs with --gpu"
-        )
-    return replace(config, rollout=replace(config.rollout, max_model_len=max(config.rollout.max_model_len, longest)))
+from .asked import Asked, read_asked
+from .ingredients import check_positions, data, hub_model, missing, model
+from .placed import full_config, placed_as_asked
+from .shrink import shrunk
 
 
 def with_ingredients(config: TrainConfig, asked: Asked) -> TrainConfig:
@@ -117,14 +42,12 @@ def read_recipe_config(
     """
     asked = read_asked(args, prog)
     if asked.shrink:
-        from .shrink import shrunk
-
         return read_config(asked.rest, prog, base=adapt(shrunk(asked)))
-    plan = planned(asked)
-    base = adapt(with_ingredients(full_config(asked, plan), asked))
+    found = placed_as_asked(asked)
+    base = adapt(with_ingredients(full_config(found), asked))
     config = read_config(asked.rest, prog, base=base)
     if config.device == "cuda" and not config.topology.address:
-        check_gpus(asked, plan)  # before files: who has too few GPUs need not download them
+        check_gpus(asked, found.plan)  # before files: who has too few GPUs need not download them
     return with_files(config, base, asked)
 
 
@@ -152,7 +75,7 @@ def with_files(config: TrainConfig, base: TrainConfig, asked: Asked) -> TrainCon
     return found
 
 
-def check_gpus(asked: Asked, plan: Plan) -> None:
+def check_gpus(asked: Asked, plan: RunPlan) -> None:
     """Raise ValueError with the command that helps if this machine has fewer or smaller GPUs or less memory."""
     import torch
 

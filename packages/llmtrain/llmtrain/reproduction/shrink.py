@@ -24,12 +24,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..plan.architecture import Architecture, get_architecture
-from ..plan.cost import make_plan
-from ..plan.plan_presets import place
 from ..recipes.recipe import Recipe, data_sets
 from ..settings.config import TrainConfig
 from ..verifiers.by_source import Named
-from .recipe_config import Asked, full_config
+from .asked import Asked
+from .placed import full_config, placed
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
@@ -56,8 +55,7 @@ def shrunk(asked: Asked) -> TrainConfig:
     import torch
 
     recipe = asked.recipe
-    plan = make_plan(place(recipe, _enough(recipe, asked), asked.gpu).config)
-    full = full_config(replace(asked, gpus=plan.config.gpus), plan)
+    full = full_config(placed(recipe, _enough(recipe, asked), asked.gpu))
     updates = max(n for n in (1, 2, MOST_UPDATES) if n <= full.rollout.prompts // full.optim.mini_batch_size)
     out = Path("runs/shrunk") / recipe.name
     model = write_model(recipe, Path("runs/shrunk/models"))

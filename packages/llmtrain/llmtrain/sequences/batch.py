@@ -14,7 +14,7 @@ from .rollouts import Rollouts
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Batch of B sequences, packed one after another; each is a prompt followed by its response."""
+    """B sequences as a model reads them, packed one after another; each is a prompt followed by its response."""
 
     ids: Tensor
     """Token ids (M,), int64."""

@@ -9,7 +9,7 @@ from .rollouts import Rollouts
 
 @dataclass(frozen=True)
 class Collected:
-    """Scored sequences of this rank, B of them, ordered by `sequence`."""
+    """Scored sequences of this rank, B of them, ordered by `sequence`; groups and verdicts are still known here."""
 
     rollouts: Rollouts
     sequence: Tensor

@@ -21,7 +21,8 @@ FLAT = ("response_ids", "response_lengths", "logp", "prompt_index", "finished", 
 
 @dataclass
 class Rollouts:
-    """Sampled responses, packed: sequence i owns `response_lengths[i]` consecutive entries of the flat fields.
+    """Sampled responses as an engine returns them, packed: sequence i owns `response_lengths[i]` consecutive entries of
+    the flat fields.
 
     Sequences are ordered by prompt; other ranks may have more samples of a prompt. All tensors are on the CPU.
 

@@ -20,7 +20,7 @@ from ..policy.gguf_model import PUBLISHED
 from ..policy.rates import rate_of
 from ..process.devices import check_device
 from ..process.local_ranks import world_size
-from ..rollout.make import engine_class
+from ..rollout.engine_names import engine_class
 from ..rollout.vllm.vllm_start import LORA_RANKS
 from ..settings.complaints import raise_all
 from ..settings.config import DataConfig, ModelConfig, TrainConfig

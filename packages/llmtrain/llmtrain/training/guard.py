@@ -22,6 +22,10 @@ class RollBackError(ArithmeticError):
     """The run must go on from its last checkpoint with a lower learning rate."""
 
 
+class TrainingStoppedError(RuntimeError):
+    """Training cannot continue; the message names the step and the last checkpoint."""
+
+
 class Guard:
     """Guard of one run."""
 

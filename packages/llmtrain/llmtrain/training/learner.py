@@ -152,13 +152,13 @@ class Learner:
 
         A broken sampler may earn no reward, and with it no update.
         """
-        assert mini.rollout_logp is not None
+        assert mini.before.rollout_logp is not None
         ranks, index = self.engine.ranks, mini.batch.response_index(live).to(now.logp.device)
         if ranks.most(len(live)):
-            return mismatch(now.logp[index], mini.rollout_logp[index], ranks)
+            return mismatch(now.logp[index], mini.before.rollout_logp[index], ranks)
         one = torch.arange(min(1, len(mini.batch)))
         logp = self.policy.all_stats(mini.batch.select(one), self.config.micro_batch_tokens, ranks).logp
-        return mismatch(logp, mini.rollout_logp[: len(logp)], ranks)
+        return mismatch(logp, mini.before.rollout_logp[: len(logp)], ranks)
 
     def _step(self, loss: float) -> float:
         """Take an optimizer step unless a guard forbids it; return the norm of the gradient."""

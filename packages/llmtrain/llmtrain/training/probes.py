@@ -24,8 +24,8 @@ from ..sequences.rollouts import Rollouts
 from ..sequences.samples import pieces, token_columns
 from ..settings.config import TrainConfig
 from ..tasks import Task
+from .annotator import Annotator
 from .collect import Collector
-from .experience import Annotator
 
 SEED = generator_seed("probes")
 

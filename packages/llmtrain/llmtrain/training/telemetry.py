@@ -9,7 +9,7 @@ Only rank 0 writes to the sinks; every rank traces itself.
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from netrc import NetrcParseError, netrc
@@ -110,6 +110,18 @@ class WatchedRunLog(RunLog):
         super().close()
         for sink in self.sinks:
             sink.close()
+
+
+class NoLog:
+    """Run log of ranks other than 0: a no-op, because rank 0 writes."""
+
+    def log(self, step: int, metrics: Mapping[str, Any]) -> None: ...
+
+    def sample(self, step: int, **fields: Any) -> None: ...
+
+    def probes(self, step: int, answers: Sequence[Mapping[str, Any]]) -> None: ...
+
+    def close(self) -> None: ...
 
 
 def check_sinks(config: TrainConfig) -> None:

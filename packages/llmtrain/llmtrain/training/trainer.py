@@ -1,63 +1,54 @@
-"""Training loop.
-
-    prompts ► rollout ► verifier ► advantages ► statistics ► controller.observe ► learner.update ► run log
-       ▲                                                                                │
-       └───────────────────────────── the same weights ─────────────────────────────────┘
+"""Training run: its parts, their state in a checkpoint, and the loop over rollout steps (`step.py`).
 
 Randomness is keyed by (seed, step, purpose), so the step is all the state needed to repeat it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from entrostat import StepStats
-from entrostat.diagnostics import EntropyTrace, to_floats
+from entrostat.diagnostics import EntropyTrace
 from entrostat.logs.runlog import RunLog
-from entrostat.numbers.draws import generator_seed
 from entrostat.settings.commandline import OF_THE_DISK
 
 from ..data.prompts import use_template, within
-from ..evaluation.evaluator import Evaluator, Samples
+from ..evaluation.evaluator import Evaluator
 from ..evaluation.paper_settings import in_training
 from ..policy.bases import find_bases
 from ..policy.checkpoint import last_saved, latest, load_state, save_checkpoint, unwritable
 from ..policy.engine import NonFiniteError
 from ..policy.engines import make_engine
-from ..policy.lora import adapter_state, adapter_weights, attach, load_adapter_state, updates, whole_weights
+from ..policy.lora import adapter_state, attach, load_adapter_state, updates
 from ..policy.model import load
 from ..policy.policy import Policy
-from ..policy.published import published
 from ..policy.retention import to_keep
 from ..process.clock import Clock
 from ..process.cores import cpus, threads_that_help
-from ..process.gpu_memory import empty_cache, peaks
+from ..process.gpu_memory import empty_cache
 from ..process.stop_signals import StopSignal, restore
 from ..rollout.hf import stop_ids
 from ..rollout.make import make_rollout_engine
-from ..rollout.mismatch import mismatch
-from ..rollout.rollout_engine import Rereadable, RolloutEngine, RolloutError, Sampler, Start
-from ..sequences.rollouts import Rollouts
-from ..sequences.samples import TokenTable, pieces
+from ..rollout.rollout_engine import RolloutEngine, RolloutError, Start
 from ..settings.config import TrainConfig
 from ..tasks import Task, get_task
+from .annotator import Annotator
 from .check import prompt_limit
 from .collect import Collector
-from .experience import Annotator, Experience
-from .guard import Guard, RollBackError
+from .guard import Guard, RollBackError, TrainingStoppedError
+from .held_out import HeldOut
 from .learner import Learner
 from .partial_batches import make_batches
 from .probes import Prober
-from .responses import response_covariance
 from .rules import keeps_groups, make_controller
-from .telemetry import WatchedRunLog, traced
+from .sending import Sending
+from .step import Step
+from .telemetry import NoLog, WatchedRunLog, traced
 from .weights_proof import WeightsProof, mismatch_limit
 
 Report = Callable[[int, dict[str, float]], None]
@@ -69,22 +60,6 @@ LOWER = {
     "optimizer": "raise engine.zero_stage, or turn engine.offload_optimizer on",
 }
 """Settings that reduce memory use, by phase."""
-
-
-class TrainingStoppedError(RuntimeError):
-    """Training cannot continue; the message names the step and the last checkpoint."""
-
-
-class NoLog:
-    """Run log of ranks other than 0: a no-op, because rank 0 writes."""
-
-    def log(self, step: int, metrics: Mapping[str, Any]) -> None: ...
-
-    def sample(self, step: int, **fields: Any) -> None: ...
-
-    def probes(self, step: int, answers: Sequence[Mapping[str, Any]]) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class Trainer:
@@ -143,9 +118,11 @@ class Trainer:
         self.rollout = self._start_rollout(base if config.adapter_rank else source)
         batches = make_batches(config, self.task, self.tokenizer, self.rollout, self.ranks, self.clock)
         self.proof = WeightsProof(batches, self.policy, self.rollout, self.ranks)
+        self.sending = Sending(config, self.model, self.engine, self.rollout, self.proof, self.clock)
         self.collector = Collector(batches, whole_groups=keeps_groups(config))
         self.evaluator = self._evaluator()
         self.prober = Prober(config, self.task, self.collector, self.annotator, self.controller)
+        self.held_out = HeldOut(config, self.evaluator, self.prober, self.rollout, self.clock)
         torch.manual_seed(config.seed)
         if state:
             self.collector.batches.resume(state["batches"], state.get("in_flight", []))
@@ -343,152 +320,19 @@ class Trainer:
         return self.step < self.config.steps
 
     def _train_step(self) -> dict[str, float]:
-        with self.clock.phase("other"):
-            self._send_weights()
-            asked, probed = self._held_out()
-            found = self.collector.collect(self.step)
-            self._release()
-            evaluated = self._measured(asked)
-            rollouts = found.rollouts
-            self.policy.support = self.controller.support  # of the last observation, in statistics and in the update
-            experience, learned = self.annotator.experience(found)
-            entropy = self.ranks.mean(experience.stats.entropy)
-            gap = {} if experience.sampled else mismatch(experience.stats.logp, rollouts.logp, self.ranks)
-            near = self.guard.allows("mismatch", gap.get("mismatch/logp_gap", 0.0))
-            proceeds = self.guard.allows("entropy", entropy) and near
-            self.controller.observe(self._step_stats(entropy))
-            metrics = {
-                **to_floats(self.trace.observe(entropy)),
-                **found.metrics,
-                "finished": self.ranks.mean(rollouts.finished),
-                **self._staleness(rollouts),
-                **learned,
-                "covariance/response": response_covariance(
-                    experience.stats.logp, rollouts.response_lengths, found.advantage, rollouts.prompt_index, self.ranks
-                ),
-                **gap,
-                **{key: float(value) for key, value in self.controller.metrics().items()},
-            }
-            if probed is not None:
-                self.log.probes(self.step, self.prober.answers(probed, self.step))
-            shown, table = self._shown(experience)
-            take = partial(self.learner.update, experience, self.step, watch=table.see)
-            updates = take() if proceeds else self.learner.leave_out()
-            self.trace.expect(updates.get("flow/total"))
-        times = self.clock.read()
-        seconds = sum(value for name, value in times.items() if name not in ("time/eval", "time/probes"))
-        speed = found.metrics["tokens"] / seconds
-        self._log_sample(rollouts, shown, found.reward, table)
-        return (evaluated | metrics | updates | metrics | peaks()) | {
-            "tokens_per_second": speed,
-            "tokens_per_second_per_gpu": speed / (self.ranks.size + self.config.engine_gpus),
-            **self._slowest(times),
-            **self.guard.metrics(),
-            **({"guard/roll_backs": float(self.roll_backs)} if self.config.guard.does("roll_back") else {}),
-            **times,
-            "time/step": seconds,
-        }
-
-    def _slowest(self, times: dict[str, float]) -> dict[str, float]:
-        """Return which of several ranks took longest for its own work, and how much longer than their median."""
-        if self.ranks.size == 1:
-            return {}
-        own = self.ranks.gather([times.get("time/rollout", 0.0) + times.get("time/forward", 0.0)])
-        slowest = max(range(len(own)), key=own.__getitem__)
-        return {"time/slowest_rank": float(slowest), "time/behind": own[slowest] - median(own)}
-
-    def _staleness(self, rollouts: Rollouts) -> dict[str, float]:
-        """Return metrics of the age of the weights that drew each token, in rollout steps."""
-        age = self.step - rollouts.version
-        most = self.ranks.most(int(age.max()) if len(age) else 0)
-        return {"staleness/mean": self.ranks.mean(age), "staleness/max": float(most)}
-
-    def _shown(self, experience: Experience) -> tuple[int, TokenTable]:
-        """Return a sequence for the sample log, with a nonzero advantage if there is one, and its token table."""
-        if not len(experience.batch):
-            return 0, TokenTable(-1)
-        shown = int(experience.advantage.ne(0).byte().argmax())
-        return shown, TokenTable(int(experience.sequence[shown]))
-
-    def _log_sample(self, rollouts: Rollouts, shown: int, reward: torch.Tensor, table: TokenTable) -> None:
-        if not len(rollouts):
-            return
-        one = rollouts.take(torch.tensor([shown]))
-        self.log.sample(
-            self.step,
-            prompt=self.tokenizer.decode(one.prompt_ids[int(one.prompt_index)]),
-            response=one.texts(self.tokenizer)[0],
-            reward=reward[shown].item(),
-            tokens=pieces(self.tokenizer, one.responses()[0]),
-            **table.columns,
-        )
-
-    def _step_stats(self, entropy: float) -> StepStats:
-        prompts, steps = self.collector.batches.size, self.config.steps
-        return StepStats(
-            entropy=entropy,
-            step=self.step,
-            total_steps=steps,
-            epoch=self.task.epoch(self.step, prompts),
-            epochs=self.task.epoch(steps - 1, prompts),
-            planned=self.learner.planned,
-        )
-
-    def _send_weights(self) -> None:
-        """Send the weights of this step to the rollout engine unless it has them."""
-        if self.rollout.version == self.step:
-            return
-        with self.clock.phase("sync"):
-            self.rollout.update(Rereadable(self._weights), self.step)
-            self.proof.after_update()
-
-    def _weights(self) -> Iterator[tuple[str, torch.Tensor]]:
-        """Yield the weights as the rollout engine takes them."""
-        if self.config.adapter_rank:
-            return adapter_weights(self.model, self.engine.whole)
-        whole = whole_weights(self.model, self.engine.whole)
-        return published(self.model, whole) if self.rollout.published else whole
-
-    def _release(self) -> None:
-        """Release the GPU memory of the rollout engine."""
-        with self.clock.phase("sync"):
-            self.rollout.release()
+        parts: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(Step)}
+        metrics = Step(**parts).take(self.step)
+        if self.config.guard.does("roll_back"):
+            metrics["guard/roll_backs"] = float(self.roll_backs)
+        return metrics
 
     def _look_at_the_end(self) -> None:
-        """Log evaluation and probes of the policy after the last update, if they are asked for.
-
-        Probes are weighted by the controller's last observation.
-        """
-        if not (self.config.eval.every or self.prober.is_due(self.step)):
+        """Log evaluation and probes of the policy after the last update, if they are asked for."""
+        if not self.held_out.is_due_at_the_end(self.step):
             return
-        self._send_weights()
-        asked, probed = self._held_out(last=True)
-        self._release()
-        if evaluated := self._measured(asked):
+        self.sending.send(self.step)
+        asked = self.held_out.ask(self.step, last=True)
+        self.sending.release()
+        if evaluated := self.held_out.measure(asked, self.step):
             self.log.log(self.step, evaluated)
-        if probed is not None:
-            self.log.probes(self.step, self.prober.answers(probed, self.step))
-
-    def _held_out(self, last: bool = False) -> tuple[Samples | None, Rollouts | None]:
-        """Return the responses for evaluation and those of probes, of a step in which they are due.
-
-        They come from the engine while it is awake for the rollout: weights are sent once for all.
-        """
-        every, asked = self.config.eval.every, None
-        if every and (last or self.step % every == 0):
-            seed = generator_seed("eval", self.config.seed, self.step)
-            with self.clock.phase("eval"):
-                asked = self.evaluator.sample(Sampler(self.rollout, self.tokenizer, seed, self.ranks.size))
-        return asked, self.prober.sample(self.rollout) if self.prober.is_due(self.step) else None
-
-    def _measured(self, asked: Samples | None) -> dict[str, float]:
-        """Return the metrics of an evaluation's responses under the policy; none for None."""
-        if asked is None:
-            return {}
-        with self.clock.phase("eval"):
-            found = self.evaluator.measure(asked)
-        wanted = self.config.checkpoint.keep_best
-        if self.step == 0 and wanted.startswith("eval/") and wanted not in found:
-            names = ", ".join(key for key in found if not key.endswith(("/low", "/high")))
-            raise TrainingStoppedError(f"checkpoint.keep_best {wanted} is not among the metrics: {names}")
-        return found
+        self.held_out.log_probes(asked, self.step, self.log)

@@ -29,7 +29,7 @@ from ...process.gpu_memory import empty_cache
 from ...process.ranks import Ranks
 from ...sequences.rollouts import Rollouts, merge
 from ...settings.config import RolloutConfig, TrainConfig
-from ..make import engine_class, start_engine
+from ..engine_names import engine_class, start_engine
 from ..rollout_engine import Pending, Request, RolloutEngine, RolloutError, Start, Weights
 from ..vllm.vllm_start import dtype_of
 from .direct_weights import Direct, DirectWeights, Engines

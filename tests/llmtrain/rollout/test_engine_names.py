@@ -4,8 +4,8 @@ import pytest
 
 from entrostat.logs.runlog import read_metrics
 from llmtrain.cli import main
+from llmtrain.rollout.engine_names import ENGINES, engine_class
 from llmtrain.rollout.hf_engine import HFEngine
-from llmtrain.rollout.make import ENGINES, engine_class
 
 TOY = """
 import torch

@@ -1,0 +1,205 @@
+"""Mutation test of the core: which small faults in it do the quick tests notice?
+
+    pip install cosmic-ray
+    python -m benchmarks.mutants --out runs/mutants                 all modules, 60 faults each; an hour on one core
+    python -m benchmarks.mutants --only plan,learner --each 100     some of them
+
+A fault is one of cosmic-ray's mutations of one place: another operator, comparison, number or constant, a condition
+that is always or never true, a loop that does not run, an exception that is not caught. One is drawn for each place,
+and places are drawn at random with a fixed seed; annotations and decorators are left alone. A fault is killed if the
+tests of its module fail, or take ten times as long. Each answer is written at once, and a stopped run resumes. The
+survivors are listed: some change nothing that anybody could see.
+"""
+
+import argparse
+import ast
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[1]
+COMMON, TOY, LLM = "packages/common/entrostat", "packages/toybandit/toybandit", "packages/llmtrain/llmtrain"
+PATHS = [ROOT.joinpath(name).parent for name in (COMMON, TOY, LLM)] + [ROOT / "apps"]
+CONTROLLERS = ("covariance", "positive", "steer", "opefo", "entropic")
+MODULES = {
+    "plan": (f"{COMMON}/plan.py", "tests/common/test_plan.py"),
+    "entropy_change": (f"{COMMON}/entropy_change.py", "tests/common/test_entropy_change.py"),
+    "advantages": (f"{COMMON}/advantages.py", "tests/common/test_advantages.py"),
+    **{name: (f"{COMMON}/controllers/{name}.py", f"tests/common/test_{name}.py") for name in CONTROLLERS},
+    "simulator": (f"{TOY}/simulator.py", "tests/toybandit/test_simulator.py tests/toybandit/test_dynamics.py"),
+    "learner": (f"{LLM}/training/learner.py", "tests/llmtrain/training/test_learner.py"),
+}
+"""File of each module, and its tests."""
+ARITHMETIC, BITS = {"Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow"}, {"BitOr", "BitAnd", "BitXor"}
+"""Operators that replace one another."""
+SLOWER = 10
+"""A mutant whose tests take so many times as long is stopped, and counts as killed."""
+
+
+class Mutant(NamedTuple):
+    """One fault in one place."""
+
+    operator: str
+    occurrence: int
+    line: int
+    code: str
+
+
+def places(path: Path) -> dict[tuple[Any, ...], list[tuple[str, int]]]:
+    """Return the operators, with their occurrence, at each place of a file that may be mutated."""
+    import cosmic_ray.plugins
+    from cosmic_ray.ast import ast_nodes, get_ast_from_path
+
+    skipped = ranges(path.read_text())
+    found: dict[tuple[Any, ...], list[tuple[str, int]]] = {}
+    for name in cosmic_ray.plugins.operator_names():
+        if not is_likely(name):
+            continue
+        operator, occurrence = cosmic_ray.plugins.get_operator(name)(), 0
+        for node in ast_nodes(get_ast_from_path(path)):
+            for start, end in operator.mutation_positions(node):
+                if not any(first <= start < last for first, last in skipped):
+                    found.setdefault((start, end), []).append((name, occurrence))
+                occurrence += 1
+    return found
+
+
+def is_likely(operator: str) -> bool:
+    """Return False for mutations that need names, and for those that hardly any code survives, such as 1.5 >> x."""
+    kind, *words = operator.removeprefix("core/").split("_")
+    if "Variable" in kind or kind == "RemoveDecorator":
+        return False
+    return kind != "ReplaceBinaryOperator" or any(set(words) <= group for group in (ARITHMETIC, BITS))
+
+
+def ranges(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Return the positions (line, column) of annotations and decorators."""
+    found: list[ast.expr] = []
+    for node in ast.walk(ast.parse(text)):
+        found += getattr(node, "decorator_list", [])
+        found += [x for x in (getattr(node, "annotation", None), getattr(node, "returns", None)) if x is not None]
+    return [((x.lineno, x.col_offset), (x.end_lineno or 0, x.end_col_offset or 0)) for x in found]
+
+
+def drawn(path: Path, number: int, seed: int = 0) -> list[Mutant]:
+    """Return mutants of a file, each of another place."""
+    import cosmic_ray.plugins
+    from cosmic_ray.mutating import mutate_code
+
+    draw, text, mutants = random.Random(seed), path.read_bytes(), []
+    known = sorted(places(path).items())
+    for place, operators in draw.sample(known, min(number, len(known))):
+        name, occurrence = draw.choice(sorted(operators))
+        code = mutate_code(text, cosmic_ray.plugins.get_operator(name)(), occurrence)
+        if code is not None and compiles(code):
+            mutants.append(Mutant(name, occurrence, place[0][0], code))
+    return mutants
+
+
+def compiles(code: str) -> bool:
+    """Return True if the code has a meaning at all."""
+    try:
+        compile(code, "mutant", "exec")
+    except SyntaxError:
+        return False
+    return True
+
+
+def tested(folder: Path, tests: list[str], limit: float) -> bool:
+    """Return True if the tests pass in a child of this process, which has torch imported already."""
+    child = os.fork()
+    if not child:
+        os.setsid()
+        os.chdir(folder)
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        os.dup2(quiet, 2)
+        import pytest
+
+        flags = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow and not long"]
+        os._exit(int(pytest.main([*flags, *tests])))
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            return os.waitstatus_to_exitcode(status) == 0
+        time.sleep(0.02)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return False
+
+
+def measure(name: str, each: int, folder: Path, out: Path) -> Iterator[dict[str, Any]]:
+    """Yield what became of each mutant of a module, measured or read from `out`."""
+    file, tests = MODULES[name][0], MODULES[name][1].split()
+    log = out / f"{name}.jsonl"
+    done = {tuple(one["mutant"]): one for one in map(json.loads, log.read_text().splitlines())} if log.exists() else {}
+    source, text = folder / file, (ROOT / file).read_text()
+    start = time.monotonic()
+    if not tested(folder, tests, 3600):
+        raise SystemExit(f"{' '.join(tests)}: they fail without a mutant")
+    limit = SLOWER * (time.monotonic() - start)
+    for mutant in drawn(ROOT / file, each):
+        key = (mutant.operator, mutant.occurrence)
+        if key not in done:
+            source.write_text(mutant.code)
+            killed = not tested(folder, tests, limit)
+            source.write_text(text)
+            before, after = (code.splitlines() for code in (text, mutant.code))
+            changed = next((i for i, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), 0)
+            done[key] = {
+                "mutant": key,
+                "killed": killed,
+                "line": changed + 1,
+                "was": before[changed].strip(),
+                "is": after[changed].strip(),
+            }
+            with log.open("a") as stream:
+                stream.write(json.dumps(done[key], ensure_ascii=False) + "\n")
+        yield done[key]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default=",".join(MODULES), help="modules, joined by commas")
+    parser.add_argument("--each", type=int, default=60, help="mutants of each module")
+    parser.add_argument("--out", type=Path, default=Path("runs/mutants"), help="folder of the answers")
+    flags = parser.parse_args()
+    flags.out.mkdir(parents=True, exist_ok=True)
+    import numpy  # noqa: F401 (children have them at once)
+    import pytest  # noqa: F401
+    import torch
+
+    torch.set_num_threads(1)
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    total = killed = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for part in ("packages", "tests", "benchmarks", "apps", "docs", "pyproject.toml"):
+            source = ROOT / part
+            copy = shutil.copytree if source.is_dir() else shutil.copy
+            ignore = {"ignore": shutil.ignore_patterns("__pycache__", "*.egg-info")} if source.is_dir() else {}
+            copy(source, folder / part, **ignore)  # type: ignore[operator]
+        sys.path[:0] = [str(folder / path.relative_to(ROOT)) for path in PATHS]
+        for module in flags.only.split(","):
+            found = list(measure(module, flags.each, folder, flags.out))
+            good = sum(one["killed"] for one in found)
+            total, killed = total + len(found), killed + good
+            print(f"{module:16} {good:3} of {len(found):3} killed: {good / max(len(found), 1):.0%}", flush=True)
+            for one in found:
+                if not one["killed"]:
+                    print(f"    line {one['line']}: {one['was']}  →  {one['is']}")
+    print(f"{'all':16} {killed:3} of {total:3} killed: {killed / max(total, 1):.1%}")
+
+
+if __name__ == "__main__":
+    main()
