@@ -1,6 +1,6 @@
 """Controllers, surrogates and advantages against the functions of others, on the same tensors in float64.
 
-    python benchmarks/conformity.py                 measure verl and TRL, write docs/conformity.json and .md
+    python benchmarks/conformity.py                 measure verl and TRL, write docs/data/conformity.json and .md
     python benchmarks/conformity.py --clones DIR    also released code: clones DIR/<repository name>, such as DIR/STEER
     python benchmarks/conformity.py --page          only write the page, from the numbers measured before
 
@@ -21,7 +21,7 @@ from released_code import bapo_code, ce_gppo_code, dcpo_code, entrocraft_code, s
 from entrostat.about.description import names
 
 ROOT = Path(__file__).parents[1]
-RESULTS, PAGE = ROOT / "docs" / "conformity.json", ROOT / "docs" / "conformity.md"
+RESULTS, PAGE = ROOT / "docs/data/conformity.json", ROOT / "docs" / "conformity.md"
 
 
 SEQUENCES = "seq-mean-token-mean"

@@ -125,7 +125,7 @@ def main() -> None:
     page.write_text(with_section(page.read_text(), section(found)))
     print(page)
     if "head" in found and (given.folder / "head.json").exists():
-        runs = json.loads((given.docs / "benchmarks.json").read_text())["kernels"]
+        runs = json.loads((given.docs / "data/benchmarks.json").read_text())["kernels"]
         fused_head.DOCS = given.docs
         fused_head.store({"kernels": [merged(runs, found["head"])]})
         print(given.docs / "benchmarks.md")

@@ -1,4 +1,4 @@
-"""Share of a run's rewards that were copies of the question: docs/findings/copied.json, for docs/findings.md.
+"""Share of a run's rewards that were copies of the question: docs/data/copied.json, for docs/findings.md.
 
     python benchmarks/copied_rewards.py smollm2 RESPONSES.jsonl --what "GRPO, seed 0, trained again"
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from llmtrain.verifiers import get_verifier
 
-STORED = Path(__file__).parent.parent / "docs" / "findings" / "copied.json"
+STORED = Path(__file__).parent.parent / "docs" / "data" / "copied.json"
 AT_A_TIME = 4096
 EXAMPLES = 3
 

@@ -2,7 +2,7 @@
 
     python benchmarks/evidence.py             write packages/common/entrostat/logs/diagnosis/evidence.json
 
-Differences from GRPO come from the compact logs in docs/findings, of as many seeds as use the most of them; held
+Differences from GRPO come from the compact logs in docs/data/findings, of as many seeds as use the most of them; held
 targets and entropies from the tables of docs/leaderboard_lm.md and docs/equal_entropy.md.
 """
 

@@ -1,10 +1,10 @@
 """When does entropy control pay in a language model? docs/findings.md and its pictures, from compact logs.
 
-    python benchmarks/findings.py             write the page from the logs in docs/findings
+    python benchmarks/findings.py             write the page from the logs in docs/data/findings
     python benchmarks/findings.py --seeds 2   of the first two seeds alone, while the others are being trained
     python benchmarks/findings.py --commands  print the command that trains each study
 
-The commands resume: runs that have a compact log in docs/findings are not trained again, and others continue from their
+The commands resume: runs with a compact log in docs/data/findings are not trained again, and others continue from their
 checkpoints. A rule is on the page once all its seeds are there.
 
 Null results, written before the runs: no rule is told apart from GRPO in held-out avg@8 or pass@8 (a rule pays
@@ -30,13 +30,13 @@ from llmtrain.studies.comparison import COLOURS, Run
 from llmtrain.studies.standings import standard_error
 from llmtrain.studies.strengths import Reading, curves, readings
 
-COPIED = DOCS / "findings" / "copied.json"
+COPIED = DOCS / "data/copied.json"
 """Rewards that were read again, by study; see copied_rewards.py."""
 BIN = 20
 """Rollout steps whose mean is one point of a drawn curve."""
 
 
-INTRODUCTION = f"""Made by `python benchmarks/findings.py` from the compact logs in `docs/findings`. Every rule trains
+INTRODUCTION = f"""Made by `python benchmarks/findings.py` from the logs in `docs/data/findings`. Every rule trains
 the same model from the same start; GRPO is the entry `ppo`. Entropy (nats) and training reward are means over the
 last third of the rollout steps; {AVERAGE} and {BEST} are of held-out problems after the last step. A difference is
 from GRPO, ± half of its interval; all intervals of a column hold together with {CONFIDENCE:.0%} (Student's t, with
@@ -279,7 +279,7 @@ def main() -> None:
     studies = [replace(study, seeds=given.seeds or study.seeds) for study in STUDIES]
     found = [one for study in studies if (one := results(study))]
     if not found:
-        raise SystemExit("no study has two finished rules in docs/findings: train with one of the commands")
+        raise SystemExit("no study has two finished rules in docs/data/findings: train with one of the commands")
     for one in found:
         draw(one, DOCS / "findings" / f"{one.study.name}.png")
     (DOCS / "findings.md").write_text(page(found), encoding="utf-8")

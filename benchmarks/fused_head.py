@@ -6,7 +6,7 @@
 
 `time` is `llmtrain bench kernels`. `step` trains the demo's model, with the vocabulary widened to 32,768, with a dense
 and a fused head in turn, and times the head separately. Weights are random, so responses have maximum length, and
-rewards are random; the cost of a step depends on neither. All numbers go to docs/benchmarks.json, where a new
+rewards are random; the cost of a step depends on neither. All numbers go to docs/data/benchmarks.json, where a new
 measurement replaces the one on the same machine and shapes; docs/benchmarks.md is generated from it.
 """
 
@@ -154,8 +154,8 @@ class Coins(Verifier):
 
 
 def store(change: dict[str, Any]) -> None:
-    """Store a measurement in docs/benchmarks.json and write the page."""
-    file = DOCS / "benchmarks.json"
+    """Store a measurement in docs/data/benchmarks.json and write the page."""
+    file = DOCS / "data/benchmarks.json"
     found = {"kernels": [], **(json.loads(file.read_text()) if file.is_file() else {})}
     for run in change.pop("kernels", []):
         found["kernels"] = [old for old in found["kernels"] if where(old) != where(run)] + [run]
@@ -177,7 +177,7 @@ The fused head, a training step with it, sweeps of the simulator, and training a
 [against NumPy](simulator.md#speed), [rollout engines](scale.md#rollout-engines), [verifiers](verifiers.md#speed).
 
 The head's tables are made by `python benchmarks/fused_head.py time` and `… step`; all numbers are in
-[benchmarks.json](benchmarks.json).
+[benchmarks.json](data/benchmarks.json).
 
 Each case runs in its own process; on a CPU the cases of a shape take turns. Times are medians over the turns: elapsed
 time on CUDA, CPU time on a CPU. *forward* is log p and H without gradient; it is the same for every loss.

@@ -1,6 +1,6 @@
 """Effect of every surrogate and controller on the entropy in the simulator, with default settings.
 
-    python benchmarks/measure_controllers.py [--out docs/measured.json] [--seeds 4]
+    python benchmarks/measure_controllers.py [--out docs/data/measured.json] [--seeds 4]
     python benchmarks/measure_controllers.py --only steer thermostat       keep the other results
 
 Environment `noisy` with 48 states and 150 rollouts; closed loops have the target .6. Writes the mean entropy over
@@ -35,7 +35,7 @@ def measure(name: str, seeds: int) -> dict[str, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("docs/measured.json"))
+    parser.add_argument("--out", type=Path, default=Path("docs/data/measured.json"))
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--only", nargs="+", metavar="NAME", help="measure only these; keep the other results in --out")
     given = parser.parse_args()

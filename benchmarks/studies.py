@@ -1,4 +1,4 @@
-"""Studies of docs/findings.md: their rules, protocols and results, read from the compact logs in docs/findings."""
+"""Studies of docs/findings.md: their rules, protocols and results, read from the compact logs in docs/data/findings."""
 
 import shlex
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class Study:
     def command(self) -> str:
         """Command that trains all runs and keeps their logs."""
         rules = " ".join(shlex.quote(rule) for rule in self.rules)
-        places = f"--out runs/{self.name} --logs docs/findings/{self.name}"
+        places = f"--out runs/{self.name} --logs docs/data/findings/{self.name}"
         return f"llmtrain leaderboard {self.flags} --seeds {self.seeds} --workers 2 {places} --only {rules}"
 
 
@@ -143,7 +143,7 @@ def results(study: Study) -> Results | None:
     standings: list[Standing] = []
     for entry in wanted:
         configs = configurations(base, entry, range(study.seeds), Path(base.out))
-        paths = [compact_logs.path_of(DOCS / "findings" / study.name, config) for config in configs]
+        paths = [compact_logs.path_of(DOCS / "data/findings" / study.name, config) for config in configs]
         if not all(path.exists() for path in paths):
             continue
         found = [compact_logs.load(config, path) for config, path in zip(configs, paths, strict=True)]

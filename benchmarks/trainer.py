@@ -16,7 +16,7 @@ and makes two optimizer steps of GRPO. Models and sizes:
 
 Each trainer has its own process with the same number of threads. They take turns, one rollout step each, so that
 other work on the machine affects all. A step is sampling, verifier, statistics, updates, log and all overhead between
-them. --dry only prints; otherwise the numbers go to docs/benchmarks.json and, as text, into docs/benchmarks.md.
+them. --dry only prints; otherwise the numbers go to docs/data/benchmarks.json and, as text, into docs/benchmarks.md.
 """
 
 import argparse
@@ -443,8 +443,8 @@ def sections(stored: dict[str, Any]) -> str:
 
 
 def store(name: str, found: dict[str, Any]) -> None:
-    """Store a measurement in docs/benchmarks.json, and write the sections of all into the page."""
-    path, page = DOCS / "benchmarks.json", DOCS / "benchmarks.md"
+    """Store a measurement in docs/data/benchmarks.json, and write the sections of all into the page."""
+    path, page = DOCS / "data/benchmarks.json", DOCS / "benchmarks.md"
     stored = json.loads(path.read_text())
     stored["trainer"] = stored.get("trainer", {}) | {name: found}
     path.write_text(json.dumps(stored, indent=1) + "\n")
@@ -464,7 +464,7 @@ def main() -> None:
     name = given.model if given.model in SCENES else "tiny"
     scene, folder = SCENES[name], None if given.model in SCENES else given.model
     if given.page:
-        return store(name, json.loads((DOCS / "benchmarks.json").read_text())["trainer"][name])
+        return store(name, json.loads((DOCS / "data/benchmarks.json").read_text())["trainer"][name])
     if given.rounds < 2:
         parser.error(f"--rounds must be at least 2, for a spread; got {given.rounds}")
     load, threads = os.getloadavg()[0], given.threads or scene.threads

@@ -14,7 +14,7 @@ INSTALLED = [c for c in conformity.COMPARISONS if not c.clone]
 
 
 def test_the_page_is_what_the_script_writes():
-    results = json.loads((ROOT / "docs" / "conformity.json").read_text())
+    results = json.loads((ROOT / "docs/data/conformity.json").read_text())
     assert list(results) == [conformity.identity(c) for c in conformity.COMPARISONS]
     assert (ROOT / "docs" / "conformity.md").read_text() == conformity.markdown(results)
 
@@ -37,6 +37,6 @@ def test_installed_peers_agree(comparison):
 
 
 def test_what_is_not_rounding_has_a_reason():
-    results = json.loads((ROOT / "docs" / "conformity.json").read_text())
+    results = json.loads((ROOT / "docs/data/conformity.json").read_text())
     for c in conformity.COMPARISONS:
         assert c.reason or all(x is None or x < conformity.ROUNDING for x in results[conformity.identity(c)]), c.key

@@ -15,9 +15,9 @@ from .settings.importing import distribution, plug_ins
 USAGE = """python -m entrostat list              every name with its formula, and installed plug-ins
 python -m entrostat describe NAME     formula, notes, needs, hyperparameters, source
 python -m entrostat check-controller NAME [KEY=VALUE ...]    try it: micro-batches, ranks, checkpoints, NaN ...
-python -m entrostat docs              text of docs/controllers.md, with the measurements in docs/measured.json
+python -m entrostat docs              text of docs/controllers.md, with the measurements in docs/data/measured.json
 python -m entrostat --version"""
-MEASURED = Path("docs/measured.json")
+MEASURED = Path("docs/data/measured.json")
 
 
 @one_line_errors

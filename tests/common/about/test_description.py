@@ -82,7 +82,7 @@ def test_the_page_is_what_the_code_says(monkeypatch, capsys):
 
 def test_everything_was_measured():
     """When this fails: python benchmarks/measure_controllers.py"""
-    results = json.loads((ROOT / "docs/measured.json").read_text())["results"]
+    results = json.loads((ROOT / "docs/data/measured.json").read_text())["results"]
     assert set(results) == {name for name, kind in EVERYTHING if kind != "advantage"}
     assert len({tuple(result["entropy"][:1]) for result in results.values()}) == 1
 

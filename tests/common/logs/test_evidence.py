@@ -11,7 +11,7 @@ from entrostat.logs.diagnosis import evidence
 from entrostat.logs.diagnosis.facts import measure
 
 ROOT = Path(__file__).parents[3]
-LOGS = ROOT / "docs" / "findings"
+LOGS = ROOT / "docs" / "data" / "findings"
 
 
 def test_it_is_what_the_studies_give(monkeypatch):

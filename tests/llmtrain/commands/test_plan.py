@@ -9,12 +9,12 @@ from operator import attrgetter
 from pathlib import Path
 
 import pytest
+from benchmarks.pages import plan as page
 from full_disk import no_file_over
 
 from entrostat.settings.field_types import merge
 from entrostat.settings.plain_yaml import load_yaml
 from llmtrain.cli import main
-from llmtrain.plan import plan_page as page
 from llmtrain.plan.cost import make_plan
 from llmtrain.plan.handover import train_settings
 from llmtrain.plan.plan_config import PlanConfig
@@ -141,7 +141,7 @@ def test_no_torch():
 
 
 def test_the_page_is_what_the_code_says(capsys):
-    """When this fails: python -m llmtrain.plan.plan_page > docs/plan.md"""
+    """When this fails: python -m benchmarks.pages.plan > docs/plan.md"""
     page.main()
     assert capsys.readouterr().out == (ROOT / "docs/plan.md").read_text()
 

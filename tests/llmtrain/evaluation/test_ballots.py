@@ -1,7 +1,7 @@
 """Equal and different answers in a vote."""
 
-from llmtrain.evaluation.ballots import ballot, votes
 from llmtrain.evaluation.outcomes import ABSTAINED
+from llmtrain.evaluation.records import ballot, votes
 from llmtrain.verifiers.verdict import Verdict
 
 

@@ -98,7 +98,7 @@ def script(name="fused_head"):
 
 def test_the_page_is_made_of_the_numbers():
     """When this fails: python benchmarks/fused_head.py page, python benchmarks/trainer.py --page"""
-    found = json.loads((ROOT / "docs" / "benchmarks.json").read_text())
+    found = json.loads((ROOT / "docs" / "data" / "benchmarks.json").read_text())
     kernels, heading, trainer = (ROOT / "docs" / "benchmarks.md").read_text().partition("\n## Training against TRL")
     assert kernels == script().page(found)
     assert heading[1:] + trainer == script("trainer").sections(found["trainer"])

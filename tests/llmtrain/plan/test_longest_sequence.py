@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from benchmarks.pages.longest_sequence import STEP, longest_sequence
+from benchmarks.pages.plan import LONG_RUNS
 
 from llmtrain.plan.cost import make_plan
-from llmtrain.plan.longest_sequence import STEP, longest_sequence
 from llmtrain.plan.plan_config import PlanConfig
-from llmtrain.plan.plan_page import LONG_RUNS
 from llmtrain.plan.plan_presets import get_preset
 
 CONFIG = PlanConfig(gpus=8, gpu="h100", zero_stage=3)

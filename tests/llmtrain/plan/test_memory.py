@@ -135,9 +135,9 @@ def test_a_layer_keeps_what_torch_keeps(kind):
 
 
 def test_the_head_takes_what_was_measured():
-    """Peaks of the fused head in docs/benchmarks.json, fp32 on a CPU: within 5%."""
+    """Peaks of the fused head in docs/data/benchmarks.json, fp32 on a CPU: within 5%."""
     projection = pytest.importorskip("llmtrain.kernels.projection")
-    reports = json.loads((ROOT / "docs/benchmarks.json").read_text())["kernels"]
+    reports = json.loads((ROOT / "docs/data/benchmarks.json").read_text())["kernels"]
     lines = [line for found in reports for line in found["results"] if line["name"] == "fused" and "peak" in line]
     lines = [line for line in lines if line["device"] == "cpu" and line["live"] == 1 and line["entropy"]]
     assert lines

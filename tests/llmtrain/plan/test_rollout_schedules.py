@@ -3,12 +3,12 @@
 from dataclasses import dataclass, replace
 
 import pytest
+from benchmarks.pages.rollout_schedules import lockstep, oversampled, partial
+from benchmarks.pages.rollout_schedules_page import compared
 
 from llmtrain.plan.cost import make_plan
 from llmtrain.plan.lengths import Lengths
 from llmtrain.plan.plan_config import PlanConfig
-from llmtrain.plan.rollout_schedules import lockstep, oversampled, partial
-from llmtrain.plan.rollout_schedules_page import compared
 from llmtrain.plan.rollout_time import pieces, reading_seconds
 
 CONFIG = PlanConfig(gpus=8, gpu="h100", prompts=64, mini_batch_size=64, mean_response_length=500, max_num_seqs=24)

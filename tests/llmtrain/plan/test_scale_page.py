@@ -36,7 +36,7 @@ def test_steps_by_phase():
 
 
 def test_training_against_trl():
-    runs = json.loads((DOCS / "benchmarks.json").read_text(encoding="utf-8"))["trainer"]["tiny"]["runs"]
+    runs = json.loads((DOCS / "data/benchmarks.json").read_text(encoding="utf-8"))["trainer"]["tiny"]["runs"]
     seconds = {run["trainer"]: run["seconds"] for run in runs}
     assert f"training {seconds['trl'] / seconds['llmtrain']:.2f} times as fast as" in PAGE
 

@@ -4,9 +4,9 @@ import shlex
 from pathlib import Path
 
 import pytest
+from benchmarks.pages import scaling as scaling_page
 
 from llmtrain.cli import main
-from llmtrain.plan import scaling_page
 from llmtrain.plan.cost import make_plan
 from llmtrain.plan.plan_config import PlanConfig
 
@@ -18,7 +18,7 @@ COMMANDS = re.findall(r"^llmtrain plan --recipe .*$", PAGE.read_text(), re.M)
 
 
 def test_the_page_is_what_the_code_says(capsys):
-    """When this fails: python -m llmtrain.plan.scaling_page > docs/scaling.md"""
+    """When this fails: python -m benchmarks.pages.scaling > docs/scaling.md"""
     scaling_page.main()
     assert capsys.readouterr().out == PAGE.read_text()
 

@@ -4,8 +4,7 @@ import pytest
 
 from llmtrain.settings.complaints import raise_all
 from llmtrain.settings.config import TrainConfig
-from llmtrain.settings.presets import read_config
-from llmtrain.settings.synonyms import SYNONYMS
+from llmtrain.settings.presets import SYNONYMS, read_config
 from llmtrain.training.check import check
 
 

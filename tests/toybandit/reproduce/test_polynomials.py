@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from toybandit.reproduce.polynomials import polynomial, r_squared
+from toybandit.reproduce.entropy_mechanism_law import polynomial, r_squared
 
 
 def test_by_hand():

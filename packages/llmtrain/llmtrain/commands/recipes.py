@@ -1,9 +1,26 @@
 """`llmtrain recipes` on the command line: published runs, their settings with sources, and what they need."""
 
+from functools import cache
+
 from entrostat.settings.commandline import Arguments
 
+from ..plan.cost import RunPlan, make_plan
+from ..plan.plan_presets import place
 from ..recipes.recipe import KINDS, Recipe, Value, get_recipe, names
 from ..reproduction.ingredients import MODELS, data, data_folder, fetch, model
+
+
+@cache
+def plan_of(name: str) -> RunPlan:
+    """Return the plan of a recipe on its own number of GPUs."""
+    return make_plan(place(get_recipe(name)).config)
+
+
+def hours_in_words(recipe: Recipe) -> str:
+    """Return the estimated GPU-hours of a recipe on its GPUs."""
+    plan = plan_of(recipe.name)
+    return f"{plan.gpu_hours:,.0f} on {plan.config.gpu}"
+
 
 PROG = "llmtrain recipes"
 ABOUT = """\
@@ -30,8 +47,6 @@ def main(args: list[str]) -> int:
 
 def list_recipes(args: list[str]) -> int:
     """Print a line for each recipe that holds all the words; returns the exit code."""
-    from ..reproduction.figures_of_recipes import hours_in_words
-
     parser = Arguments(prog=PROG, description=list_recipes.__doc__)
     parser.add_argument("words", nargs="*", help="words that a line must hold")
     words = [word.lower() for word in parser.parse_args(args).words]

@@ -15,13 +15,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..settings.sampling import Sampling
+from ..verifiers.math.answer_text import MAX_ANSWER_CHARS, compact, tidy
+from ..verifiers.math.plain_number import number
 from ..verifiers.verdict import Verdict
-from .ballots import votes
 from .calibration import Calibration, calibration, densities
 from .correlations import spearman
 from .difficulty import Group, by_difficulty, covariances
 from .diversity import diversity, length_summary, reflective
-from .outcomes import Interval, Numbers, avg_at_k, interval, maj_at_k, pass_at_k
+from .outcomes import ABSTAINED, Interval, Numbers, avg_at_k, interval, maj_at_k, pass_at_k
+
+
+def ballot(answer: str) -> str:
+    """Return the key that equal answers share."""
+    if len(answer) > MAX_ANSWER_CHARS:
+        return answer
+    text = tidy(answer)
+    value = number(text)
+    return compact(text) if value is None else str(value)
+
+
+def votes(verdicts: Sequence[Verdict], responses: Sequence[str], n: int) -> NDArray[np.int64]:
+    """Return the number of each response's answer (Q, n), from the verdicts (Q·n,) in order of questions.
+
+    If no verdict contains an answer, the whole response is the answer (Countdown, exact). Otherwise responses without
+    an answer abstain.
+    """
+    whole = all(verdict.extracted is None for verdict in verdicts)
+    answers = list(responses) if whole else [verdict.extracted for verdict in verdicts]
+    numbers: dict[str, int] = {}
+    given = [ABSTAINED if answer is None else numbers.setdefault(ballot(answer), len(numbers)) for answer in answers]
+    return np.array(given, dtype=np.int64).reshape(-1, n)
+
 
 STD_EPS = 1e-6
 """Number added to a group's standard deviation, as in GRPO."""

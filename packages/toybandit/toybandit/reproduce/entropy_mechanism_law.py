@@ -21,8 +21,18 @@ from ..trajectory import Array
 from ..uncertainty import FACTOR, Measured, band, jackknife
 from .curves import stack, train
 from .drawing import colour, line_style, lines, point_style, whiskers
-from .polynomials import polynomial, r_squared
 from .registry import Effort, Measurement, figure
+
+
+def polynomial(x: Array, y: Array, degree: int) -> Array:
+    """Return the values at x of the least-squares polynomial through (x, y)."""
+    return np.asarray(np.polyval(np.polyfit(x, y, degree), x), dtype=np.float64)
+
+
+def r_squared(y: Array, fitted: Array) -> float:
+    """Return the share of the variance of y that the fit explains."""
+    return float(1 - ((y - fitted) ** 2).sum() / ((y - y.mean()) ** 2).sum())
+
 
 SIZES = (4, 8, 16, 32, 64)
 """Numbers of arms; a quarter of the arms are right."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from llmtrain.verifiers.math.sequences import same_sequence
+from llmtrain.verifiers.math.math_equal import same_sequence
 
 
 @pytest.mark.parametrize(

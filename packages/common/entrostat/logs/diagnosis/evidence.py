@@ -1,6 +1,6 @@
 """Results of committed studies that rules refer to. They are in evidence.json; no number is typed here.
 
-`python benchmarks/evidence.py` makes that file from docs/findings and the leaderboards' pages.
+`python benchmarks/evidence.py` makes that file from docs/data/findings and the leaderboards' pages.
 """
 
 import json

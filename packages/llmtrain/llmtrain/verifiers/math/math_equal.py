@@ -10,6 +10,7 @@ nothing in the cache.
 
 import re
 from functools import lru_cache
+from itertools import zip_longest
 from typing import NamedTuple
 
 from latex2sympy2_extended.logic import And
@@ -24,11 +25,37 @@ from .math_reading import Read, read
 from .plain_number import number, rewritten, same_number
 from .relations import joined, members, reduced, split
 from .same_tree import NO_VALUE, is_solved, same_tree
-from .sequences import same_sequence
 from .size import UndecidedError
 from .units import conversion
 from .units import unit as unit_of
 from .worked_out import copied, unfinished
+
+ELLIPSIS = re.compile(r"\\(?:ldots|dots|cdots|dotsc|dotsb)(?![a-zA-Z])|\.\.\.|…")
+_SEPARATOR = re.compile(r"[,;:+]")
+FEWEST = 2
+"""Members that two lists must share before the ellipsis."""
+
+
+def same_sequence(given: str, wanted: str) -> bool | None:
+    """Return whether lists with an ellipsis agree in all members that both write; None if neither has one.
+
+    A list that ends is not one that goes on.
+    """
+    a, b = (ELLIPSIS.split(text) for text in (given, wanted))
+    if len(a) == len(b) == 1:
+        return None
+    if len(a) != 2 or len(b) != 2:
+        return compact(given) == compact(wanted)
+    (before_a, after_a), (before_b, after_b) = map(_members, a), map(_members, b)
+    shared = min(len(before_a), len(before_b))
+    if _SEPARATOR.findall(a[0])[:1] != _SEPARATOR.findall(b[0])[:1] or shared < FEWEST:
+        return compact(given) == compact(wanted)
+    return before_a[:shared] == before_b[:shared] and all(x == y for x, y in zip_longest(after_a, after_b))
+
+
+def _members(text: str) -> list[str]:
+    return [part for part in (compact(part.strip()) for part in _SEPARATOR.split(text)) if part]
+
 
 CACHED, CACHED_CHARS = 4096, 1000
 """Upper limits of the cache: pairs of answer and truth, and characters of a pair."""

@@ -1,6 +1,6 @@
 """Rollout schedules of two runs, as the tables of docs/plan.md and their picture.
 
-python -m llmtrain.plan.rollout_schedules_page docs/plan/schedules.png
+python -m benchmarks.pages.rollout_schedules_page docs/plan/schedules.png
 """
 
 import sys
@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from functools import partial as bind
 from pathlib import Path
 
-from .cost import RunPlan, make_plan
-from .lengths import Drawn, Lengths, LogNormalLengths
-from .plan_presets import get_preset
-from .rollout_schedules import RolloutSchedule, lockstep, oversampled, partial
+from benchmarks.pages.rollout_schedules import RolloutSchedule, lockstep, oversampled, partial
+
+from llmtrain.plan.cost import RunPlan, make_plan
+from llmtrain.plan.lengths import Drawn, Lengths, LogNormalLengths
+from llmtrain.plan.plan_presets import get_preset
 
 TAIL = 10.0
 """Quantile .99 of the log-normal lengths, divided by their median; an assumption, since papers publish no quantiles."""

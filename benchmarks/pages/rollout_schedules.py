@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from .cost import RunPlan
-from .derived import Layout
-from .lengths import Drawn
-from .memory import Memory
-from .rollout_time import Rollout, add_wait, decode, decode_partially, prefill_seconds, slots, staleness
+from llmtrain.plan.cost import RunPlan
+from llmtrain.plan.derived import Layout
+from llmtrain.plan.lengths import Drawn
+from llmtrain.plan.memory import Memory
+from llmtrain.plan.rollout_time import Rollout, add_wait, decode, decode_partially, prefill_seconds, slots, staleness
 
 
 @dataclass(frozen=True)

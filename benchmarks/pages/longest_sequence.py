@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from .fixes import fits
-from .plan_config import PlanConfig
+from llmtrain.plan.fixes import fits
+from llmtrain.plan.plan_config import PlanConfig
 
 STEP = 512
 """Precision of the answer (tokens)."""

@@ -1,0 +1,1 @@
+"""Pages of docs/ that are made by code, and what only they need."""
