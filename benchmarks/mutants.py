@@ -29,11 +29,13 @@ ROOT = Path(__file__).parents[1]
 COMMON, TOY, LLM = "packages/common/entrostat", "packages/toybandit/toybandit", "packages/llmtrain/llmtrain"
 PATHS = [ROOT.joinpath(name).parent for name in (COMMON, TOY, LLM)] + [ROOT / "apps"]
 CONTROLLERS = ("covariance", "positive", "steer", "opefo", "entropic")
+OF_ALL = "tests/common/test_plan.py tests/common/test_chaining.py tests/common/test_published_values.py"
+"""Tests that run over all rules."""
 MODULES = {
     "plan": (f"{COMMON}/plan.py", "tests/common/test_plan.py"),
     "entropy_change": (f"{COMMON}/entropy_change.py", "tests/common/test_entropy_change.py"),
     "advantages": (f"{COMMON}/advantages.py", "tests/common/test_advantages.py"),
-    **{name: (f"{COMMON}/controllers/{name}.py", f"tests/common/test_{name}.py") for name in CONTROLLERS},
+    **{name: (f"{COMMON}/controllers/{name}.py", f"tests/common/test_{name}.py {OF_ALL}") for name in CONTROLLERS},
     "simulator": (f"{TOY}/simulator.py", "tests/toybandit/test_simulator.py tests/toybandit/test_dynamics.py"),
     "learner": (f"{LLM}/training/learner.py", "tests/llmtrain/training/test_learner.py"),
 }

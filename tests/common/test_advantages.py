@@ -269,3 +269,18 @@ def test_a_constant_in_the_rewards_has_no_effect(name, baseline):
     reward, group = torch.linspace(0, 1, 16, dtype=torch.float64) ** 2, torch.arange(16) // 4
     estimate = get_advantage(name)
     torch.testing.assert_close(estimate(reward + baseline, group), estimate(reward, group), rtol=0, atol=1e-5)
+
+
+def test_what_each_needs():
+    assert advantage_needs("grpo") == ()
+    assert set(advantage_needs("prime")) == {"prm_logp", "ref_logp", "response"}
+
+
+def test_one_response_alone_is_not_whitened():
+    assert get_advantage("reinforce_pp over=responses")(torch.tensor([1.0]), torch.tensor([0])).tolist() == [0.0]
+
+
+@pytest.mark.parametrize("reward", [2.0, 0.5, -1.0])
+def test_other_rewards_than_0_and_1_are_refused_where_they_must_be(reward):
+    with pytest.raises(ValueError, match="takes rewards of 0 and 1"):
+        get_advantage("psr")(torch.tensor([1.0, reward]), torch.tensor([0, 0]))

@@ -1,10 +1,12 @@
 """Clip-Cov and KL-Cov on four tokens whose covariances are 3, 1, 1, 3 by hand."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from helpers import sampled_tokens
 
-from entrostat import LocalReduce, Tokens, make
+from entrostat import CompositionWarning, LocalReduce, StepStats, Tokens, make
 from entrostat.controller import Context
 from entrostat.controllers.covariance import token_covariance
 
@@ -122,3 +124,10 @@ def test_implied_surrogates():
     assert make("clip_higher+clip_cov").surrogate.eps_high == 0.28
     with pytest.raises(ValueError, match="imply different surrogates"):
         make("clip_cov+kl_cov")
+
+
+def test_kl_cov_tells_that_it_is_idle_on_policy():
+    rule, t = make("kl_cov", k=0.5), tokens()
+    rule.plan(replace(t, logp=t.old_logp))
+    with pytest.warns(CompositionWarning, match="'kl_cov' is without effect"):
+        rule.observe(StepStats(entropy=1.0))

@@ -178,3 +178,22 @@ def test_runs_side_by_side_tune_themselves_alone():
         for reading in readings[:, i]:
             alone.observe(StepStats(entropy=reading))
         assert float(alone.parts[0].alpha) == pytest.approx(float(together.parts[0].alpha[i]), rel=1e-6)
+
+
+def test_the_derivative_can_saturate_alpha():
+    """e = 0, then −.1: α would be −.1 − .2 + kd·(−.1) = −2.3 with kd = 20, and the sum stops at once."""
+    c = make("entropic", target=0.5, kp=1.0, ki=2.0, kd=20.0, alpha_max=1.0)
+    assert alphas(c, [0.5, 0.4]) == pytest.approx([0.0, -1.0])
+    assert float(c.parts[0].integral) == 0.0
+
+
+def test_auto_follows_a_plant_that_changes():
+    """Its gain falls to a fifth at step 150 and the drift turns, under noise of .02 nats."""
+    c, g = make("entropic", target=0.6, auto=True), torch.Generator().manual_seed(0)
+    entropy, alpha, noise = 0.6, 0.0, 0.02 * torch.randn(600, generator=g, dtype=torch.float64)
+    for step in range(600):
+        gain, drift = (0.5, 0.05) if step < 150 else (0.1, -0.02)
+        entropy = entropy + drift - gain * alpha
+        c.observe(StepStats(entropy=entropy + float(noise[step])))
+        alpha = float(c.parts[0].alpha)
+        assert step not in (149, 599) or abs(entropy - 0.6) < 0.05

@@ -1,10 +1,11 @@
+from dataclasses import replace
 from math import log
 
 import pytest
 import torch
 from helpers import sampled_tokens
 
-from entrostat import Tokens, entropy_change, make
+from entrostat import CompositionWarning, Tokens, entropy_change, make
 
 P = [0.5, 0.5, 0.2]
 H = 1.0
@@ -76,3 +77,22 @@ def test_bad_settings():
         make("opefo", variant="none")
     with pytest.raises(ValueError, match="estimator must be one of paper, exact"):
         make("opefo", estimator="none")
+
+
+@pytest.mark.parametrize("bad", [-torch.inf, torch.nan])
+@pytest.mark.parametrize("estimator", ["paper", "exact"])
+def test_a_flow_that_is_not_finite_counts_as_none(bad, estimator):
+    """The other tokens are balanced as if that token were not there, and it keeps weight 1."""
+    good = sampled_tokens(1, 6)
+    more = good.select(torch.tensor([0, 1, 2, 3, 4, 5, 0]))
+    more.logp[..., -1] = bad
+    rule = make("opefo", estimator=estimator)
+    weight = rule.plan(more).weight
+    torch.testing.assert_close(weight[..., :-1], rule.plan(good).weight, rtol=1e-12, atol=0)
+    assert weight[..., -1].tolist() == [1]
+
+
+def test_samples_of_an_earlier_policy_are_told():
+    t = tokens()
+    with pytest.warns(CompositionWarning, match="'opefo' is strictly on-policy by its rule"):
+        make("opefo").plan(replace(t, old_logp=t.logp - 0.1))

@@ -1,6 +1,7 @@
 """Slices add up, and the coefficients are the gradient."""
 
 from dataclasses import replace
+from math import log
 
 import pytest
 import torch
@@ -398,3 +399,22 @@ def test_a_gap_within_rounding_has_no_direction():
     assert pulled.coefficients(logp)[0].tolist() == [0.0, 0.0, 0.25, -0.25]
     assert (pulled.token_loss(logp) > 0).tolist() == [False, False, True, True]
     assert rounding(old.bfloat16()) == rounding(old.float()) == 2.0**-19
+
+
+def test_a_token_that_was_dropped_stays_dropped():
+    t = sampled_tokens(1, 3)
+    once = make("grpo").plan(t).drop(torch.tensor([True, False, False]))
+    twice = once.drop(torch.tensor([False, True, False]))
+    assert twice.keep.tolist() == [False, False, True]
+    assert (twice.weight != 0).tolist() == [False, False, True]
+
+
+def test_a_penalty_is_only_of_tokens_with_a_coefficient():
+    """kl_ref with β = .5, on the second of two tokens alone; k3 of log ratio log 2 is ½ − 1 + log 2."""
+    old = torch.zeros(2, dtype=torch.float64)
+    t = Tokens(logp=old, old_logp=old, ref_logp=old - log(2), advantage=old)
+    plan = make("kl_ref", beta=0.5).plan(t)
+    halved = replace(plan, ref_coef=plan.ref_coef * torch.tensor([0.0, 1.0], dtype=torch.float64))
+    kl = 0.5 - 1 + log(2)
+    assert float(halved.loss(old)) == pytest.approx(0.5 * kl / 2, rel=1e-12)
+    assert float(plan.loss(old)) == pytest.approx(0.5 * kl, rel=1e-12)

@@ -72,3 +72,15 @@ def test_a_training_without_steps():
     c = make("positive_reweight", variant="stage")
     c.observe(StepStats(entropy=1.0, step=0, total_steps=0))
     assert c.metrics()["positive_reweight/positive_weight"] == 0
+
+
+def test_a_stage_begins_with_no_weight_and_ends_with_all():
+    c = make("positive_reweight", variant="stage")
+    assert c.plan(TOKENS).weight.tolist() == [0, 1, 1]
+    assert weights(c, entropy=0.0, step=1, total_steps=1)[0] == 1
+
+
+@pytest.mark.parametrize("given", [{"epoch": 1}, {"epochs": 3}])
+def test_half_a_clock_is_none(given):
+    with pytest.raises(ValueError, match="needs StepStats"):
+        make("positive_reweight", variant="epoch").observe(StepStats(entropy=0.1, **given))

@@ -304,3 +304,24 @@ def test_device():
 def test_a_gpu_gives_the_same_run(controller):
     cpu, cuda = (simulate(Config(controller=controller, device=d, **SMALL), range(2)) for d in ("cpu", "cuda"))
     np.testing.assert_allclose(cuda.entropy, cpu.entropy, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63])
+def test_seeds_out_of_range(seed):
+    with pytest.raises(ValueError, match="seeds must be between 0 and"):
+        simulate(Config(env="noisy", rollouts=1), seeds=(0, seed))
+
+
+def test_passes_that_are_watched_are_not_compiled():
+    from toybandit.simulator import _Simulation
+
+    def compiled(**asked):
+        watched = {"predict": False, "diagnostics": False, "keep_policies": False, "watch": None, "start": None}
+        simulation = _Simulation(Config(env="noisy", states=4), (0,), *(watched | asked).values())
+        simulation.compile()
+        return simulation.fast is not None
+
+    assert compiled()
+    assert not compiled(predict=True)
+    assert not compiled(diagnostics=True)
+    assert not compiled(watch=lambda *seen: None)

@@ -5,6 +5,7 @@ import torch
 
 import entrostat as es
 from entrostat.about.check_controller import checked
+from entrostat.logs.foreign.foreign_runs import read_path
 from llmtrain.settings.config import TaskConfig
 from llmtrain.tasks import generated_task
 from toybandit.claims import CLAIMS, HOLDS
@@ -28,6 +29,14 @@ def test_the_claim_holds_and_its_fault_turns_it():
     (claim,) = CLAIMS.choose(["floor-helps"])
     record = claim(QUICK, power=True)
     assert (record.verdict, record.unnoticed) == (HOLDS, ())
+
+
+def test_lines_of_names_and_values_are_a_log(tmp_path):
+    (tmp_path / "run.txt").write_text("step=1 H=0.5 R=0\nstep=2 H=0.4 R=1\nend\n")
+    (run,) = read_path(tmp_path / "run.txt")
+    assert run.source == "lines of name=value"
+    assert [(line["step"], line["entropy"], line["reward"]) for line in run.metrics] == [(1, 0.5, 0.0), (2, 0.4, 1.0)]
+    assert run.notes == ("1 lines without a readable step are left out",)
 
 
 def test_sums_are_verified():

@@ -8,13 +8,15 @@ import torch
 from entrostat import get_advantage, make
 from llmtrain.data.prompts import encode_all
 from llmtrain.kernels import HeadStats
-from llmtrain.policy.engine import TorchEngine
+from llmtrain.policy.engine import NonFiniteError, TorchEngine
 from llmtrain.policy.model import load
 from llmtrain.policy.policy import Policy
 from llmtrain.process.clock import Clock
 from llmtrain.rollout.hf import HFRollout
 from llmtrain.sequences.batch import Batch
+from llmtrain.settings.config import GuardConfig
 from llmtrain.tasks import get_task
+from llmtrain.training.guard import Guard
 from llmtrain.training.learner import Experience, Learner
 
 SPECS = ["grpo", "gspo", "clip_cov", "kl_cov", "steer", "opefo", "entropy_bonus", "clip_higher+steer+entropic"]
@@ -214,3 +216,75 @@ def test_nothing_to_learn_moves_nothing(scene):
 def replace_advantage(experience: Experience, value: float) -> Experience:
     before = experience.before
     return replace(experience, before=replace(before, advantage=torch.full_like(before.advantage, value)))
+
+
+def sampled(scene, gap: float):
+    """An experience whose statistics are the policy's and were made while sampling, `gap` nats beside log π."""
+    _, model, policy, experience = scene
+    stats = policy.all_stats(experience.batch, 512)
+    before = replace(experience.before, rollout_logp=stats.logp + gap, **stats._asdict())
+    return replace(experience, before=replace(before, old_logp=stats.logp), sampled=True), model, policy
+
+
+@pytest.mark.parametrize(("gap", "taken"), [(0.01, True), (0.2, False)])
+def test_the_first_update_measures_what_sampling_told(scene, gap, taken):
+    """With a limit of .1 nats the update is left out, and the rest of the step; later updates measure nothing."""
+    experience, model, policy = sampled(scene, gap)
+    config = replace(scene[0].optim, mini_batch_size=4)
+    guard = Guard(GuardConfig(mismatch="stop", mismatch_above=0.1))
+    learner = Learner(
+        policy, TorchEngine(model, config), make("grpo"), config, seed=0, clock=Clock("cpu"), updates=2, guard=guard
+    )
+    weights = [p.clone() for p in model.parameters()]
+    made = []
+    optimize = learner.optimize
+    learner.optimize = lambda *given: made.append(optimize(*given)) or made[-1]
+    learner.update(experience, step=0)
+    assert [("mismatch/logp_gap" in one, "loss" in one) for one in made] == (
+        [(True, True), (False, True)] if taken else [(True, False)]
+    )
+    assert made[0]["mismatch/logp_gap"] == pytest.approx(gap, rel=1e-3)
+    same = [torch.equal(a, b) for a, b in zip(weights, model.parameters(), strict=True)]
+    assert all(same) is not taken
+    assert bool(guard.stops_for) is not taken
+    assert all(p.grad is None or not p.grad.any() for p in model.parameters())
+
+
+def test_where_nothing_can_be_learned_one_response_tells_of_the_sampler(scene):
+    experience, model, policy = sampled(replace_advantage_of(scene, 0.0), 0.3)
+    config = scene[0].optim
+    learner = Learner(policy, TorchEngine(model, config), make("grpo"), config, seed=0, clock=Clock("cpu"), updates=2)
+    assert learner.update(experience, step=0)["mismatch/logp_gap"] == pytest.approx(0.3, rel=1e-3)
+
+
+def replace_advantage_of(scene, value):
+    return *scene[:3], replace_advantage(scene[3], value)
+
+
+def test_a_loss_that_is_not_finite_is_skipped_if_the_guard_says_so(scene):
+    small, model, policy, experience = scene
+    broken = replace_advantage(experience, float("nan"))
+    weights = [p.clone() for p in model.parameters()]
+
+    def learner(policy_of_guard):
+        guard = Guard(GuardConfig(non_finite=policy_of_guard))
+        engine = TorchEngine(model, small.optim)
+        return Learner(policy, engine, make("grpo"), small.optim, seed=0, clock=Clock("cpu"), updates=2, guard=guard)
+
+    assert "loss" not in learner("skip").update(broken, step=0)
+    with pytest.raises(NonFiniteError, match="loss is nan"):
+        learner("stop").update(broken, step=0)
+    assert all(torch.equal(a, b) for a, b in zip(weights, model.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("limit", [{"grad_norm_above": 1e-9}, {"loss_above": 1e-9}, {}])
+def test_each_limit_alone_leaves_the_update_out(scene, limit):
+    small, model, policy, experience = scene
+    model.zero_grad()
+    guard = Guard(GuardConfig(grad_norm="skip", loss="skip", **limit))
+    weights = [p.clone() for p in model.parameters()]
+    engine = TorchEngine(model, small.optim)
+    learner = Learner(policy, engine, make("grpo"), small.optim, seed=0, clock=Clock("cpu"), updates=2, guard=guard)
+    learner.update(experience, step=0)
+    same = all(torch.equal(a, b) for a, b in zip(weights, model.parameters(), strict=True))
+    assert same is bool(limit)

@@ -10,12 +10,14 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from textwrap import fill
 from typing import Any, BinaryIO, NamedTuple
 
+from ...settings.importing import Outside, distribution, plug_ins
 from ..regular_file import require_file
 from . import console_lines, event_files, json_logs, wandb_offline, wandb_tables
 from .metric_names import translate
@@ -42,13 +44,19 @@ HELP = fill(f"Logs of other trainers are {KNOWN}. Their metrics get entrostat's 
 """End of the help of a command that reads them."""
 
 
+GROUP = "entrostat.logs"
+"""Group of entry points that declare kinds of log: objects of class Kind, asked before the built-in ones."""
+
+
 class Kind(NamedTuple):
     """Kind of log."""
 
     title: str
+    """Name in messages."""
     fits: Callable[[bytes], bool]
-    """Takes the first bytes of a file."""
+    """Takes the first bytes of a file, up to HEAD; returns True if it is of this kind."""
     read: Callable[[LimitedFile], Iterator[Row]]
+    """Yields the steps of a file with their metrics, by the file's names. May raise a ValueError of one line."""
 
 
 EVENTS = Kind("event files of TensorBoard", event_files.is_events, event_files.read_events)
@@ -189,8 +197,21 @@ def runs_in(file: BinaryIO) -> list[str]:
         return [""]  # reading it says why it cannot be read
 
 
+@lru_cache(maxsize=1)
+def _plugged() -> tuple[Kind, ...]:
+    """Return the kinds of installed plug-ins. Raises ValueError, one line, if one cannot be imported or is no Kind."""
+    found = []
+    for entry in plug_ins(GROUP):
+        place = Outside("kind of log", entry.name, f"{entry.module}:{entry.attr}", distribution(entry))
+        kind = place.load()
+        if not isinstance(kind, Kind):
+            raise ValueError(f"{place} is a {type(kind).__name__}, not an entrostat.logs.foreign.foreign_runs.Kind")
+        found.append(kind)
+    return tuple(found)
+
+
 def _kind(head: bytes) -> Kind | None:
-    return next((kind for kind in KINDS if kind.fits(head)), None)
+    return next((kind for kind in (*_plugged(), *KINDS) if kind.fits(head)), None)
 
 
 def _is_text(head: bytes) -> bool:
