@@ -1,4 +1,4 @@
-"""A kind of log: lines such as "step=3 H=0.51 R=0.25". Once installed, `llmtrain diagnose` and the page Runs read it."""
+"""A kind of log: lines such as "step=3 H=0.51 R=0.25". Once installed, llmtrain diagnose and the page Runs read it."""
 
 from collections.abc import Iterator
 
