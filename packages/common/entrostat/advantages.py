@@ -18,7 +18,7 @@ from .numbers.reduce import LocalReduce
 from .numbers.segments import Segments, as_segments, quantile_within
 from .settings.allowed import complaint
 from .settings.commandline import parse_settings
-from .settings.importing import outside
+from .settings.importing import is_made_again, outside
 
 Advantage = Callable[..., Tensor]
 Groups = Tensor | Segments
@@ -53,7 +53,7 @@ GROUP = "entrostat.advantages"
 
 
 def register(name: str, **about: Any) -> Callable[[Advantage], Advantage]:
-    """Make the decorated function available to `get_advantage` as `name`."""
+    """Make the decorated function available to `get_advantage` as `name`. Raises ValueError on a name that is taken."""
 
     def add(function: Advantage) -> Advantage:
         @wraps(function)
@@ -62,6 +62,9 @@ def register(name: str, **about: Any) -> Callable[[Advantage], Advantage]:
             # 1 / STD_EPS is beyond half precision, and booleans have no mean
             return function(reward.to(torch.promote_types(reward.dtype, torch.float32)), *args, **kwargs)
 
+        if name in REGISTRY and not is_made_again(REGISTRY[name].function, computed):
+            known = REGISTRY[name].function.__module__
+            raise ValueError(f"advantage {name!r} is registered twice, in {known} and in {function.__module__}")
         REGISTRY[name] = AdvantageEntry(function=computed, **about)
         return computed
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .settings.importing import outside
+from .settings.importing import is_made_again, outside
 
 if TYPE_CHECKING:
     from .controller import Controller
@@ -24,7 +24,7 @@ def register(name: str) -> Callable[[C], C]:
     """Class decorator: make the controller available to `make` as `name`."""
 
     def add(cls: C) -> C:
-        if name in REGISTRY:
+        if name in REGISTRY and not is_made_again(REGISTRY[name], cls):
             raise ValueError(
                 f"controller {name!r} is registered twice, in {REGISTRY[name].__module__} and in {cls.__module__}"
             )

@@ -42,5 +42,18 @@ def test_what_is_no_kind_is_named(distribution, tmp_path, entry, message):
     log = tmp_path / "run.txt"
     log.write_text(LINES)
     distribution("example", f"[entrostat.logs]\nname_value = {entry}\n", plug_reader=EXAMPLE.read_text())
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with (
+        pytest.warns(UserWarning, match=re.escape(message)),
+        pytest.raises(ValueError, match="is no log that can be read"),
+    ):
         foreign_runs.read_path(log)
+
+
+def test_a_broken_plug_in_does_not_stop_other_logs(distribution, tmp_path):
+    """dask/dask#10379, datachain-ai/datachain#1904, conan-io/conan#11702."""
+    log = tmp_path / "run.jsonl"
+    log.write_text('{"step": 1, "entropy": 0.5}\n{"step": 2, "entropy": 0.4}\n')
+    distribution("example", "[entrostat.logs]\nname_value = plug_reader:absent\n", plug_reader="")
+    with pytest.warns(UserWarning, match="'name_value' of the distribution example cannot be imported"):
+        (run,) = foreign_runs.read_path(log)
+    assert [line["entropy"] for line in run.metrics] == [0.5, 0.4]

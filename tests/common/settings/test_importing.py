@@ -1,11 +1,14 @@
 """Names that installed distributions declare as entry points."""
 
+import re
+import subprocess
 import sys
 
 import pytest
 import torch
 
 import entrostat as es
+from entrostat import advantages
 from entrostat.__main__ import main
 from entrostat.advantages import REGISTRY as ADVANTAGES
 
@@ -136,3 +139,68 @@ def test_entry_points_are_read_only_for_a_name_that_is_not_built_in(rules, monke
     assert "importlib.metadata" not in sys.modules
     es.make("half-weight")
     assert "importlib.metadata" in sys.modules
+
+
+CELLS = {
+    "controller": """
+from dataclasses import dataclass
+import entrostat as es
+from entrostat.registry import register
+@register("again")
+@dataclass(kw_only=True)
+class Again(es.Controller):
+    def transform(self, plan, context): return plan
+""",
+    "advantage": """
+from entrostat.advantages import register
+@register("again", source="mine")
+def again(reward, group_id): return reward
+""",
+    "claim": """
+from toybandit.claims import claim
+@claim("again", paper="p", words="w", threshold="t", null="n", mutations=())
+def again(effort): return None
+""",
+    "trial": """
+from toybandit.trial import trial
+@trial("again")
+def again(): return None
+""",
+}
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_a_cell_may_run_again(kind):
+    """And another module may not take its name: prometheus/client_python#1042."""
+    code = f"""
+cell = {CELLS[kind]!r}
+notebook = {{"__name__": "__main__"}}
+exec(cell, notebook); exec(cell, notebook)
+try:
+    exec(cell, {{"__name__": "another"}})
+except ValueError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{kind} 'again' is registered twice")
+
+
+def test_a_built_in_advantage_is_not_replaced():
+    with pytest.raises(ValueError, match=r"advantage 'grpo' is registered twice, in entrostat\.advantages and in "):
+        advantages.register("grpo")(lambda reward, group_id: reward)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "message"),
+    [
+        ("exits:Rule", "import sys; sys.exit(2)", "exits ends the program; put what it runs under if __name__"),
+        ("exits.py:Rule", "", "names a file: give its module, exits:Rule, from the folder exits.py is in"),
+    ],
+)
+def test_what_an_import_path_does_instead(path, text, message, tmp_path, monkeypatch):
+    (tmp_path / "exits.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    with pytest.raises(ValueError, match=re.escape(message)):
+        es.make(path)

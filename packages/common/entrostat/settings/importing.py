@@ -43,10 +43,23 @@ class Outside(NamedTuple):
         if not self.distribution and folder not in sys.path:
             sys.path.insert(0, folder)
         expected = Exception if self.distribution else (ImportError, AttributeError, ValueError)
+        if module.endswith(".py"):
+            named = Path(module).stem
+            raise ValueError(f"{self} names a file: give its module, {named}:{name}, from the folder {named}.py is in")
         try:
             return getattr(import_module(module), name)
         except expected as error:
             raise ValueError(f"{self} cannot be imported: {error}") from error
+        except SystemExit:
+            raise ValueError(
+                f"{self} cannot be imported: {module} ends the program; "
+                "put what it runs under if __name__ == '__main__'"
+            ) from None
+
+
+def is_made_again(before: Any, after: Any) -> bool:
+    """Return True if a class or function is another one made anew: a notebook's cell ran again, a module reloaded."""
+    return (before.__module__, before.__qualname__) == (after.__module__, after.__qualname__)
 
 
 def outside(kind: str, name: str, built_in: Iterable[str], *groups: str, form: str = "module:Class") -> Outside:

@@ -8,6 +8,7 @@ run.translated, run.kept    {"actor/entropy": "entropy", ...}, ["actor/mfu", ...
 
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -199,14 +200,18 @@ def runs_in(file: BinaryIO) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _plugged() -> tuple[Kind, ...]:
-    """Return the kinds of installed plug-ins. Raises ValueError, one line, if one cannot be imported or is no Kind."""
+    """Return the kinds of installed plug-ins; a warning names one that cannot be imported or is no Kind."""
     found = []
     for entry in plug_ins(GROUP):
         place = Outside("kind of log", entry.name, f"{entry.module}:{entry.attr}", distribution(entry))
-        kind = place.load()
-        if not isinstance(kind, Kind):
-            raise ValueError(f"{place} is a {type(kind).__name__}, not an entrostat.logs.foreign.foreign_runs.Kind")
-        found.append(kind)
+        try:
+            kind = place.load()
+            if not isinstance(kind, Kind):
+                raise ValueError(f"{place} is a {type(kind).__name__}, not an entrostat.logs.foreign.foreign_runs.Kind")
+        except ValueError as error:
+            warnings.warn(f"{error}; logs of its kind are not read", stacklevel=2)
+        else:
+            found.append(kind)
     return tuple(found)
 
 
