@@ -3,6 +3,7 @@
     pip install cosmic-ray
     python -m benchmarks.mutants --out runs/mutants                 all modules, 60 faults each; an hour on one core
     python -m benchmarks.mutants --only plan,learner --each 100     some of them
+    python -m benchmarks.mutants --out runs/mutants --page          write the shares into CONTRIBUTING.md
 
 A fault is one of cosmic-ray's mutations of one place: another operator, comparison, number or constant, a condition
 that is always or never true, a loop that does not run, an exception that is not caught. One is drawn for each place,
@@ -42,6 +43,8 @@ MODULES = {
 """File of each module, and its tests."""
 ARITHMETIC, BITS = {"Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow"}, {"BitOr", "BitAnd", "BitXor"}
 """Operators that replace one another."""
+PAGE, BEGIN, END = ROOT / "CONTRIBUTING.md", "<!-- mutants -->", "<!-- end of mutants -->"
+"""Page of the shares, and the marks around them."""
 SLOWER = 10
 """A mutant whose tests take so many times as long is stopped, and counts as killed."""
 
@@ -174,6 +177,7 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(MODULES), help="modules, joined by commas")
     parser.add_argument("--each", type=int, default=60, help="mutants of each module")
     parser.add_argument("--out", type=Path, default=Path("runs/mutants"), help="folder of the answers")
+    parser.add_argument("--page", action="store_true", help=f"write the shares into {PAGE.name}")
     flags = parser.parse_args()
     flags.out.mkdir(parents=True, exist_ok=True)
     import numpy  # noqa: F401 (children have them at once)
@@ -183,7 +187,7 @@ def main() -> None:
     torch.set_num_threads(1)
     sys.dont_write_bytecode = True
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    total = killed = 0
+    shares: dict[str, tuple[int, int]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part in ("packages", "tests", "benchmarks", "apps", "docs", "pyproject.toml"):
@@ -195,12 +199,18 @@ def main() -> None:
         for module in flags.only.split(","):
             found = list(measure(module, flags.each, folder, flags.out))
             good = sum(one["killed"] for one in found)
-            total, killed = total + len(found), killed + good
+            shares[module] = (good, len(found))
             print(f"{module:16} {good:3} of {len(found):3} killed: {good / max(len(found), 1):.0%}", flush=True)
             for one in found:
                 if not one["killed"]:
                     print(f"    line {one['line']}: {one['was']}  →  {one['is']}")
+    killed, total = (sum(numbers) for numbers in zip(*shares.values(), strict=True))
     print(f"{'all':16} {killed:3} of {total:3} killed: {killed / max(total, 1):.1%}")
+    if flags.page:
+        lines = "".join(f"| `{name}` | {good} of {of} |\n" for name, (good, of) in shares.items())
+        table = f"| module | killed |\n|---|---|\n{lines}| all | {killed} of {total}, {killed / total:.1%} |\n"
+        before, _, rest = PAGE.read_text().partition(BEGIN)
+        PAGE.write_text(f"{before}{BEGIN}\n{table}{END}{rest.partition(END)[2]}")
 
 
 if __name__ == "__main__":

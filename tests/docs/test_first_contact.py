@@ -99,6 +99,7 @@ def test_what_a_gpu_would_tell_is_judged():
     assert "20.0 GiB predicted for training, 21.5 reserved" in "".join(contact_page.ledger(found))
 
 
+@pytest.mark.slow
 def test_a_piece_that_takes_too_long_is_cut_and_tried_again(tmp_path):
     cut = run(tmp_path, "--call", "1", "--limit", "2.5")
     assert cut.returncode == 1

@@ -20,7 +20,7 @@ from llmtrain.cli import main
 from llmtrain.rollout.ray.places import layout
 from llmtrain.settings.presets import read_config
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long  # other programs are stood in for
 
 WAYS = (1, 8, 64)
 FLAGS = ["--model.path", "/mnt/my model", "--data.train-files", "/mnt/train.parquet", "--out", "/mnt/runs/math"]

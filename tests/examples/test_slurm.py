@@ -14,7 +14,7 @@ from tests.docs.pages import COMMANDS
 from llmtrain.rollout.ray.places import layout
 from llmtrain.settings.presets import read_config
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long  # other programs are stood in for
 
 WAYS = (1, 8, 64)
 [OF_PAGES] = {line for _, line in COMMANDS if line.startswith("sbatch ")}

@@ -84,6 +84,7 @@ def test_files_are_yaml_1_2(tmp_path):
     assert dict(cell.config.controller_args) == {"tau": 0.5, "ki": 0.05, "anti_windup": True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_shipped_grids_run(path):
     """All of their cells, at a size that shows nothing."""

@@ -95,7 +95,9 @@ def test_shared_and_repeated_draw_the_same_tokens(name):
     torch.testing.assert_close(shared.stats, repeated.stats, rtol=0, atol=5e-5)
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "single heads")) for name in CONFIGS]
+)
 def test_captured_steps_draw_the_same_tokens(name, traced, monkeypatch):
     monkeypatch.setattr("llmtrain.rollout.shared_cache.ROOM", LINE)
     model = model_of(CONFIGS[name])

@@ -19,6 +19,7 @@ def printed(*arguments):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_a_micro_batch_waits_for_nothing(small):
     """A wait costs a GPU the time until the host has launched new work; more operations cost the host."""
     found = printed(small.model.path, "waits")

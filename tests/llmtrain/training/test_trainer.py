@@ -87,6 +87,7 @@ def test_six_steps_equal_three_a_kill_and_three_resumed(small, tmp_path):
     assert without_times(straight.out) == without_times(killed.out)
 
 
+@pytest.mark.slow
 def test_the_update_goes_up_the_reward_gradient(small, tmp_path):
     """With the reward 1 for short responses and 0 for long ones, responses get shorter."""
     trainer = Trainer(replace(small, steps=12, out=str(tmp_path / "run"), save_every=100), small.model.path)

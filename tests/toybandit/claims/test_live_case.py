@@ -25,7 +25,11 @@ def test_every_claim_has_a_trial_and_a_statement():
         Live("wind", turned={}, claim="mine").run()
 
 
-@pytest.mark.parametrize("name", CASES)
+LONG = ("trap-escape", "trap-late", "trap-price", "trap-grpo", "siren-collapse", "siren-anchor", "lp-reg-entropy")
+"""Claims whose trials take half a second or more."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in CASES])
 def test_verdict_is_the_known_one_and_turns(name):
     case, expected = CASES[name], CLAIMS[name].expected
     known = expected != FAILS
@@ -38,7 +42,7 @@ def test_verdict_is_the_known_one_and_turns(name):
         assert {condition.stated for condition in broken} == {expected == HOLDS}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in CASES])
 def test_outcome_can_be_drawn(name):
     for found in outcomes(name):
         n = len(found.x)

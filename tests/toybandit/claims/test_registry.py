@@ -13,6 +13,9 @@ SMALL = Effort(instances=12, runs=6, states=32, rollouts=100)
 
 
 LONG = (
+    "entropy-advantage",
+    "thm4.3-pi-control",
+    "pos-adv-reweight",
     "law-algorithms",
     "law-prediction",
     "stare-target",

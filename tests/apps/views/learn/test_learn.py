@@ -23,7 +23,9 @@ def open_lesson(number: int) -> AppTest:
     return app
 
 
-@pytest.mark.parametrize("number", range(1, len(LESSONS) + 1))
+@pytest.mark.parametrize(
+    "number", [pytest.param(n, marks=[pytest.mark.slow] * (n > 1)) for n in range(1, len(LESSONS) + 1)]
+)
 def test_every_lesson_predicts_moves_and_answers(number):
     lesson, app = LESSONS[number - 1], open_lesson(number)
     assert lesson.title in app.header[0].value
