@@ -102,6 +102,7 @@ def parse(text: str) -> Grid:
 
 def _parsed(named: str, equals: str, value: str) -> Grid:
     claim, _, key = (named, "", "") if named in CLAIMS else named.rpartition(".")
+    claim = claim if claim in CLAIMS else CLAIMS.loaded(claim)
     case = CLAIMS[claim].live if claim in CLAIMS else None
     if case is None:
         known = [name for name, one in CLAIMS.items() if one.live]

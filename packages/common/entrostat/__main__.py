@@ -17,6 +17,15 @@ python -m entrostat describe NAME     formula, notes, needs, hyperparameters, so
 python -m entrostat check-controller NAME [KEY=VALUE ...]    try it: micro-batches, ranks, checkpoints, NaN ...
 python -m entrostat docs              text of docs/controllers.md, with the measurements in docs/data/measured.json
 python -m entrostat --version"""
+OTHERS = (
+    "entrostat.logs",
+    "toybandit.claims",
+    "llmtrain.claims",
+    "llmtrain.tasks",
+    "llmtrain.verifiers",
+    "llmtrain.rollout_engines",
+)
+"""Groups of entry points of the other packages."""
 MEASURED = Path("docs/data/measured.json")
 
 
@@ -75,6 +84,8 @@ def _print_list() -> None:
         taken = entry.name in ALIASES or any(entry.name in names(kind) for kind in kinds)
         unused = ", not used: the name is built in" if taken else ""
         print(f"plug-in {entry.name} ({entry.group} of {distribution(entry)}): {entry.value}{unused}")
+    for entry in plug_ins(*OTHERS):
+        print(f"plug-in {entry.name} ({entry.group} of {distribution(entry)}): {entry.value}")
 
 
 def _print_description(name: str) -> None:
@@ -92,7 +103,7 @@ def _lines(about: dict[str, Any]) -> list[str]:
     lines.append(f"needs      {', '.join(about['needs']) or 'nothing beyond the advantage'}")
     if about["state"]:
         lines.append(f"state      {', '.join(about['state'])}")
-    lines.append(f"acts on    {'; '.join(f'{q} ({QUADRANTS[q]})' for q in about['quadrants']) or 'all tokens alike'}")
+    lines.append(f"acts on    {'; '.join(f'{q} ({QUADRANTS[q]})' for q in about['quadrants']) or 'not said'}")
     lines.append(f"source     {about['source']}")
     for key, setting in about["hyperparameters"].items():
         doc = f"   {setting['doc']}" if setting["doc"] else ""

@@ -44,6 +44,11 @@ class Handed(Tokens):
             raise TypeError("a copy of the tokens would read all fields: change what was read, or the plan")
         self.__dict__.update(held, _rule=None, _allowed=frozenset(FIELDS), _read=set())
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(f"Tokens have no {name}; they have {', '.join(FIELDS)}")
+
 
 def handed(tokens: Tokens, advantage: Tensor | None = None) -> Tokens:
     """Return the tokens for rules, perhaps with another advantage.

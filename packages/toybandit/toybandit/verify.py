@@ -54,11 +54,15 @@ class VerifyFlags:
 def verify_command(args: Sequence[str]) -> int:
     """Check the claims of the papers by measurement."""
     flags = parse_flags(VerifyFlags, args, prog="toybandit verify", description=DESCRIPTION)
+    from . import trials  # noqa: F401 (live cases name them)
     from .claims import CLAIMS, report, run_claims
     from .claims.registry import FULL, QUICK
 
     own = tuple(CLAIMS)
     claims, some = CLAIMS.choose(flags.names, flags.only), bool(flags.names or flags.only)
+    for claim in claims:
+        if claim.live:
+            claim.live.check()
     if flags.update is not None:
         if flags.quick or flags.out is not None or flags.power:
             raise ValueError("--update measures as its page says: leave --quick, --power and --out out")

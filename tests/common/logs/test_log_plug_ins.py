@@ -57,3 +57,55 @@ def test_a_broken_plug_in_does_not_stop_other_logs(distribution, tmp_path):
     with pytest.warns(UserWarning, match="'name_value' of the distribution example cannot be imported"):
         (run,) = foreign_runs.read_path(log)
     assert [line["entropy"] for line in run.metrics] == [0.5, 0.4]
+
+
+READER = """
+from entrostat.logs.foreign.foreign_runs import Kind
+from entrostat.logs.foreign.rows import Row
+
+def fits(head):
+    return {fits}
+
+def read(file):
+    {read}
+
+KIND = Kind("of mine", fits, read)
+"""
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        ("yield Row('', 1, {'a': {}['entropi']})", "KeyError: 'entropi' (plug_reader.py, line 9)"),
+        ("yield {'step': 1}", "TypeError: its reader yields a dict, not a Row(run, step, metrics)"),
+        ("return None", "TypeError: 'NoneType' object is not iterable"),
+        ("yield Row('', '3', {'a': 1.0})", "its reader yields text, where steps and metrics are numbers"),
+        ("yield Row('', 3, {'a': '1.0'})", "its reader yields text, where steps and metrics are numbers"),
+    ],
+)
+def test_mistakes_of_a_reader_are_told_as_its_own(distribution, tmp_path, read, message):
+    log = tmp_path / "run.txt"
+    log.write_text(LINES)
+    text = READER.format(fits="b'H=' in head", read=read)
+    distribution("example", "[entrostat.logs]\nmine = plug_reader:KIND\n", plug_reader=text)
+    with pytest.raises(ValueError, match=re.escape(message)) as found:
+        foreign_runs.read_path(log)
+    assert "kind of log 'mine' of the distribution example" in str(found.value)
+
+
+@pytest.mark.parametrize("fits", ["True", "head.startswith('#')"])
+def test_a_built_in_kind_is_read_as_before(distribution, tmp_path, fits):
+    """By a plug-in that claims every file, and by one that fails on all."""
+    log = tmp_path / "run.jsonl"
+    log.write_text('{"step": 1, "entropy": 0.5}\n{"step": 2, "entropy": 0.4}\n')
+    text = READER.format(fits=fits, read="yield Row('', 1, {'a': 1.0})")
+    distribution("example", "[entrostat.logs]\nmine = plug_reader:KIND\n", plug_reader=text)
+    (run,) = foreign_runs.read_path(log)
+    assert run.source == "lines of JSON, as verl's"
+    (tmp_path / "else.txt").write_text("something\n")
+    if fits != "True":
+        with (
+            pytest.warns(UserWarning, match="cannot tell its files: TypeError"),
+            pytest.raises(ValueError, match="mine"),
+        ):
+            foreign_runs.read_path(tmp_path / "else.txt")

@@ -1,5 +1,6 @@
 """Every claim is on trial; its verdict there is the one that is known, and turns where it should."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -99,3 +100,23 @@ def test_notes_say_what_is_assumed_of_a_parameter():
     assert case.note("std") == ""
     (broken,) = case.broken({**case.start, "shift": 0.5})
     assert broken.key == "shift"
+
+
+@pytest.mark.parametrize(
+    ("live", "message"),
+    [
+        (Live("nonsense", turned={}), "there is no trial 'nonsense'"),
+        (Live("clipping", turned={"nosuch": 1}), "trial 'clipping' has no nosuch"),
+        (Live("clipping", turned={"passes": 100}), "passes must be between"),
+        (Live("clipping", turned={}, conditions=(Condition(key="alsonot"),)), "trial 'clipping' has no alsonot"),
+    ],
+)
+def test_what_is_not_there_is_named(live, message):
+    with pytest.raises(ValueError, match=message) as found:
+        replace(live, claim="mine").check()
+    assert str(found.value).startswith("live case of the claim 'mine': ")
+
+
+def test_live_cases_of_all_claims_are_right():
+    for case in CASES.values():
+        case.check()

@@ -1,10 +1,11 @@
 """Every claim reaches its expected verdict, and verdicts follow from measurements."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from toybandit.claims import CLAIMS, Effort, Finding, claim, run_claims
+from toybandit.claims import CLAIMS, Effort, Finding, claim, report, run_claims
 from toybandit.claims.mutations import Mutation, Swap
 from toybandit.claims.pictures import PICTURES, picture
 from toybandit.claims.registry import FAILS, HOLDS, QUICK, holds_if, judge
@@ -192,3 +193,17 @@ def test_power_is_measured_on_demand(made):
     assert record.mutated == {"the sign were wrong": FAILS, "it were larger": HOLDS}
     assert record.unnoticed == ("it were larger",)
     assert record.as_expected
+
+
+def test_an_expected_verdict_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="claim 'mine': expected must be 'holds', .* not 'hold'"):
+        claim("mine", **EMPTY | {"expected": "hold"}, mutations=())(lambda effort: None)
+
+
+def test_a_mutation_of_nothing_is_named(made):
+    broken = replace(made, mutations=(Mutation("it were gone", Swap(Made, "sing", lambda x: x)),))
+    with pytest.raises(ValueError, match="claim 'made', mutation 'it were gone': .*has no attribute 'sing'"):
+        broken(SMALL, power=True)
+    assert "without a mutation, so that nothing shows they can fail: made" in report.summary(
+        [replace(made, mutations=())(SMALL, power=True)]
+    )

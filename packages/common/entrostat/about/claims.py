@@ -148,7 +148,10 @@ class Claim:
 
     def verdict_under(self, mutation: Fault, subject: Any) -> str:
         """Return the verdict that the claim gets with a fault in what it tests."""
-        return mutation.finding(lambda given: self.found(self.check, given), subject).verdict
+        try:
+            return mutation.finding(lambda given: self.found(self.check, given), subject).verdict
+        except AttributeError as error:
+            raise ValueError(f"claim {self.name!r}, mutation {mutation.name!r}: {error}") from None
 
     def found(self, check: Check, subject: Any) -> Finding:
         """Return what the check finds. Raises ValueError with the claim's name and the check's own line if it fails."""
@@ -206,7 +209,8 @@ class Claims(dict[str, C], Generic[C]):
     @property
     def where(self) -> str:
         """Where the names of the claims are, for messages."""
-        return self.listed or f"choose from {', '.join(self)}"
+        mine = ", ".join(self.plugged())
+        return (self.listed or f"choose from {', '.join(self)}") + (f"; plug-ins have {mine}" if mine else "")
 
     def loaded(self, name: str) -> str:
         """Import the claim at `module:claim` or at an entry point, and return its own name; other names as they are.

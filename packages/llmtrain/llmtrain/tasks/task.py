@@ -91,7 +91,9 @@ class Task:
         Raises:
             ValueError: if one of them raises or ends its process.
         """
-        question = next(question for source in self.train for question in source)
+        question = next((question for source in self.train for question in source), None)
+        if question is None:
+            raise ValueError("the task has no training question")
         response = str(question.ground_truth)
         named = {"verifier": self.verifier} | ({"reward function": self.reward} if self.reward else {})
         reason = self.verify([question], [response])[0].reason

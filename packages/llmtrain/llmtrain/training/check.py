@@ -163,6 +163,10 @@ def check_task(config: TrainConfig) -> None:
         if config.task.name == FILES:
             raise ValueError(NO_FILES)
         generated_task(config.task)
+        if data.verifier != type(data).verifier:
+            raise ValueError(
+                f"data.verifier {data.verifier} is for files: a task such as {config.task.name} has its own"
+            )
     if not data.train_files and data.val_files:
         raise ValueError("data.val_files needs data.train_files; to evaluate on files alone, use llmtrain eval")
     if data.train_files:

@@ -87,13 +87,26 @@ class Live:
         if isinstance(self.experiment, Trial):
             return self.experiment
         if self.experiment not in TRIALS:
-            raise ValueError(f"claim {self.claim!r}: there is no trial {self.experiment!r}")
+            raise ValueError(
+                f"claim {self.claim!r}: there is no trial {self.experiment!r}; those of toybandit are there once "
+                f"toybandit.trials is imported: {', '.join(TRIALS) or 'none yet'}"
+            )
         return TRIALS[self.experiment]
 
     @property
     def start(self) -> dict[str, Any]:
         """Every parameter at the first setting."""
         return self.trial.values(self.values)
+
+    def check(self) -> None:
+        """Raise ValueError, one line, if the trial, its values, what turns it or a condition does not exist."""
+        try:
+            self.trial.values({**self.values, **self.turned})
+            known = [parameter.key for parameter in self.trial.parameters]
+            if unknown := [one.key for one in self.conditions if one.key not in known]:
+                raise ValueError(f"trial {self.trial.name!r} has no {unknown[0]}; it has {', '.join(known)}")
+        except ValueError as error:
+            raise ValueError(f"live case of the claim {self.claim!r}: {error}") from None
 
     def run(self, **given: Any) -> Outcome:
         """Run the trial at `start`, changed to these values. Raise ValueError, one line, on unknown keys and values."""

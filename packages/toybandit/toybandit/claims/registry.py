@@ -73,6 +73,9 @@ class Claim(AnyClaim):
     """Its experiment with sliders."""
 
     def __post_init__(self) -> None:
+        if self.expected not in ("", HOLDS, FAILS) and not self.expected.startswith(holds_if("")):
+            known = f"{HOLDS!r}, {FAILS!r}, {holds_if('…')!r} or ''"
+            raise ValueError(f"claim {self.name!r}: expected must be {known}, not {self.expected!r}")
         if self.live is not None:
             object.__setattr__(self, "live", replace(self.live, claim=self.name))
 

@@ -88,9 +88,11 @@ def summary(records: Sequence[Record]) -> str:
     ]
     if any(record.mutated is not None for record in records):
         count = sum(len(record.mutations) for record in records)
-        deaf = [record.name for record in records if record.unnoticed or not record.mutations]
+        deaf = [record.name for record in records if record.unnoticed]
         noticed = f"not noticed by {', '.join(deaf)}" if deaf else "all noticed"
         parts.append(f"{count} mutation{'s' * (count != 1)}, {noticed}")
+        if without := [record.name for record in records if not record.mutations]:
+            parts.append(f"without a mutation, so that nothing shows they can fail: {', '.join(without)}")
     return "; ".join(parts) + f"; false failure at most {max(record.false_failure for record in records):.0e}"
 
 

@@ -16,6 +16,7 @@ from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from textwrap import fill
+from traceback import extract_tb
 from typing import Any, BinaryIO, NamedTuple
 
 from ...settings.importing import Outside, distribution, plug_ins
@@ -46,7 +47,7 @@ HELP = fill(f"Logs of other trainers are {KNOWN}. Their metrics get entrostat's 
 
 
 GROUP = "entrostat.logs"
-"""Group of entry points that declare kinds of log: objects of class Kind, asked before the built-in ones."""
+"""Group of entry points that declare kinds of log, each a Kind, asked about files that no built-in one fits."""
 
 
 class Kind(NamedTuple):
@@ -179,7 +180,8 @@ def read_file(file: BinaryIO, most: int = MOST) -> list[ForeignRun]:
     if console_lines.NO_STEPS.search(head):
         raise ValueError(f"is console output without steps: take {STATE} from the newest checkpoint instead")
     if kind is None:
-        raise ValueError(f"is no log that can be read; known are {KNOWN}")
+        more = "".join(f", {one.title}" for one in _plugged())
+        raise ValueError(f"is no log that can be read; known are {KNOWN}{more}")
     raise ValueError(f"({kind.title}) has no metrics: take a log of a run that has finished a step")
 
 
@@ -211,12 +213,40 @@ def _plugged() -> tuple[Kind, ...]:
         except ValueError as error:
             warnings.warn(f"{error}; logs of its kind are not read", stacklevel=2)
         else:
-            found.append(kind)
+            found.append(_guarded(kind, place))
     return tuple(found)
 
 
+def _guarded(kind: Kind, place: Outside) -> Kind:
+    """Return a plug-in's kind, whose mistakes are told as its own and not as the file's."""
+
+    def fits(head: bytes) -> bool:
+        try:
+            return bool(kind.fits(head))
+        except Exception as error:
+            warnings.warn(f"{place} cannot tell its files: {type(error).__name__}: {error}", stacklevel=2)
+            return False
+
+    def read(file: LimitedFile) -> Iterator[Row]:
+        try:
+            for row in kind.read(file):
+                if not isinstance(row, Row):
+                    raise TypeError(f"its reader yields a {type(row).__name__}, not a Row(run, step, metrics)")
+                if isinstance(row.step, str) or any(isinstance(value, str) for value in row.metrics.values()):
+                    raise TypeError(f"its reader yields text, where steps and metrics are numbers: {row}")
+                yield row
+        except Exception as error:
+            last = extract_tb(error.__traceback__)[-1]
+            where = "" if last.filename == __file__ else f" ({Path(last.filename).name}, line {last.lineno})"
+            raise ValueError(f"cannot be read by the {place}: {type(error).__name__}: {error}{where}") from error
+
+    return Kind(kind.title, fits, read)
+
+
 def _kind(head: bytes) -> Kind | None:
-    return next((kind for kind in (*_plugged(), *KINDS) if kind.fits(head)), None)
+    if own := next((kind for kind in KINDS if kind.fits(head)), None):
+        return own
+    return next((kind for kind in _plugged() if kind.fits(head)), None)
 
 
 def _is_text(head: bytes) -> bool:
