@@ -54,8 +54,7 @@ def test_a_broken_plug_in_does_not_stop_other_logs(distribution, tmp_path):
     log = tmp_path / "run.jsonl"
     log.write_text('{"step": 1, "entropy": 0.5}\n{"step": 2, "entropy": 0.4}\n')
     distribution("example", "[entrostat.logs]\nname_value = plug_reader:absent\n", plug_reader="")
-    with pytest.warns(UserWarning, match="'name_value' of the distribution example cannot be imported"):
-        (run,) = foreign_runs.read_path(log)
+    (run,) = foreign_runs.read_path(log)
     assert [line["entropy"] for line in run.metrics] == [0.5, 0.4]
 
 

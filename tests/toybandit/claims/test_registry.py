@@ -196,13 +196,13 @@ def test_power_is_measured_on_demand(made):
 
 
 def test_an_expected_verdict_that_is_none_is_refused():
-    with pytest.raises(ValueError, match="claim 'mine': expected must be 'holds', .* not 'hold'"):
+    with pytest.raises(ValueError, match=r"claim 'mine': expected must be 'holds', .* not 'hold'"):
         claim("mine", **EMPTY | {"expected": "hold"}, mutations=())(lambda effort: None)
 
 
 def test_a_mutation_of_nothing_is_named(made):
     broken = replace(made, mutations=(Mutation("it were gone", Swap(Made, "sing", lambda x: x)),))
-    with pytest.raises(ValueError, match="claim 'made', mutation 'it were gone': .*has no attribute 'sing'"):
+    with pytest.raises(ValueError, match=r"claim 'made', mutation 'it were gone': .*has no attribute 'sing'"):
         broken(SMALL, power=True)
     assert "without a mutation, so that nothing shows they can fail: made" in report.summary(
         [replace(made, mutations=())(SMALL, power=True)]
