@@ -52,9 +52,10 @@ def test_the_commands_of_its_page_run(tmp_path, monkeypatch, capsys, own_control
         )
         assert done.returncode == 0, line + done.stdout + done.stderr
         told.append(done.stdout)
-    _, described, checked, simulated, _, tested = told
+    _, described, checked, verified, simulated, _, tested = told
     assert described.startswith("floor (controller)\nWeight 1 + (1 − Ĥ/target)")
     assert "floor passes all checks" in checked
+    assert "floor-helps: holds; 1 of 1 mutations turn it" in verified
     assert "clip_higher+floor in det" in simulated
     assert [line["step"] for line in read_metrics(tmp_path / "runs/sums") if "reward" in line] == [0]
-    assert "3 passed" in tested
+    assert "5 passed" in tested

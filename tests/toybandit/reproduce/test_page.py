@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from toybandit.reproduce import FIGURES
-from toybandit.reproduce.command import write_page
+from toybandit.reproduce.page import write_page
 
 DOCS = Path(__file__).parents[3] / "docs"
 

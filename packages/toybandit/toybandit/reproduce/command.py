@@ -1,8 +1,5 @@
 """`toybandit reproduce`: reproduce figures of the papers."""
 
-import html
-import json
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,62 +9,10 @@ import tyro
 
 from entrostat.settings.commandline import parse_flags
 
-from . import FIGURES, OUT_OF_REACH
-from .registry import in_order
-
 if TYPE_CHECKING:
     from rich.table import Table
 
     from .registry import Reproduction
-
-
-COLUMNS = 2
-INTRODUCTION = """# Figures of the papers, reproduced in a bandit
-
-Every picture comes from the command under it, which also writes its table (CSV), its numbers and an SVG;
-`toybandit reproduce all --page docs/figures.md` makes all of them and this page.
-If the bandit does not show the paper's result, the text says so. After ± stands one standard error over seeds, by the
-jackknife for fits and correlations; bands and whiskers reach two of them to either side, unless the text says another
-range. In an order, a < b are two standard errors of their paired difference apart, a ≈ b are not.
-"""
-
-
-def write_page(page: Path, folder: Path) -> None:
-    """Write `page` from the figures in `folder`, and copy their pictures into a folder beside the page, of its name.
-
-    Raises ValueError if `folder` contains no figure.
-    """
-    made = [
-        name for name in in_order(FIGURES) if (folder / f"{name}.json").exists() and (folder / f"{name}.png").exists()
-    ]
-    if not made:
-        raise ValueError(f"{folder} holds no figure: name some to make them first")
-    pictures = page.with_suffix("")
-    pictures.mkdir(parents=True, exist_ok=True)
-    cells = []
-    for name in made:
-        shutil.copyfile(folder / f"{name}.png", pictures / f"{name}.png")
-        record = json.loads((folder / f"{name}.json").read_text())
-        cells.append(_cell(record, f"{pictures.name}/{name}.png"))
-    rows = ["<tr>\n" + "\n".join(cells[i : i + COLUMNS]) + "\n</tr>" for i in range(0, len(cells), COLUMNS)]
-    beyond = "".join(f"| `{name}` | {OUT_OF_REACH[name]} |\n" for name in in_order(OUT_OF_REACH))
-    page.write_text(
-        f"{INTRODUCTION}\n<table>\n"
-        + "\n".join(rows)
-        + "\n</table>\n\n## Figures that a bandit cannot show\n\n| figure | reason |\n| --- | --- |\n"
-        + beyond
-    )
-
-
-def _cell(record: dict[str, str], picture: str) -> str:
-    keys = ("shows", "found", "source", "command", "sample", "changes_if")
-    shows, found, source, command, sample, changes_if = (html.escape(record[key]) for key in keys)
-    return (
-        f'<td width="{100 // COLUMNS}%" valign="top">\n<b>{source}</b>: {shows}<br>\n'
-        f'<img src="{picture}" alt="{shows}" width="100%"><br>\n{found}<br>\n'
-        f"<i>{sample}. Would change if {changes_if}.</i><br>\n<code>{command}</code>\n</td>"
-    )
-
 
 DESCRIPTION = """Reproduce figures of the papers in the bandit.
 
@@ -125,6 +70,8 @@ def reproduce_command(args: Sequence[str]) -> int:
             progress.advance(task)
     console.print(f"{len(chosen)} figures; {flags.out}", highlight=False, soft_wrap=True)
     if flags.page is not None:
+        from .page import write_page
+
         write_page(flags.page, flags.out)
         console.print(str(flags.page), highlight=False, soft_wrap=True)
     return 0

@@ -21,6 +21,7 @@ from ...registry import ALIASES
 from .. import laws
 from ..doubts import doubts
 from ..runlog import HOLDS_WITHIN, moving_target, target_of
+from .events import GUARDED, LEVELS, Happened, look
 
 Array = NDArray[np.float64]
 Metrics = Sequence[Mapping[str, Any]]
@@ -41,7 +42,7 @@ MOST_POINTS = 1500
 """Upper limit for the points of a law; a longer run is thinned evenly."""
 CLIPPING = ("clip_fraction", "clip/high", "clip/low", "ratio/max", "kl_to_rollout")
 """Metrics of the distance between the policy and that of the rollout."""
-ENGINES = ("mismatch/kl", "mismatch/ratio_max")
+ENGINES = ("mismatch/kl", "mismatch/ratio_max", "mismatch/logp_gap")
 """Metrics of the distance between the rollout engine's probabilities and the trainer's."""
 COEFFICIENTS = (
     "adaptive_entropy/coef",
@@ -152,6 +153,7 @@ class Facts:
     """Reason that there is no law; empty if there is one."""
     control: Control
     breadth: Breadth | None
+    happened: Happened
 
     @property
     def clipped(self) -> float | None:
@@ -194,6 +196,7 @@ def measure(metrics: Metrics, config: Mapping[str, Any] | None = None, target: f
         no_law=no_law,
         control=_control(metrics, entropy, target),
         breadth=_breadth(metrics),
+        happened=look(metrics, target),
     )
 
 
@@ -204,7 +207,7 @@ def parts(controller: str) -> list[str]:
 
 def reads(name: str) -> bool:
     """Return True if `measure` reads a metric."""
-    known = name in ("entropy", "reward", *CLIPPING, *ENGINES, *COEFFICIENTS) or name.endswith("/target")
+    known = name in (*GUARDED, *LEVELS, *CLIPPING, *ENGINES, *COEFFICIENTS) or name.endswith("/target")
     return known or PASSED.fullmatch(name.removesuffix("/low").removesuffix("/high")) is not None
 
 
@@ -320,7 +323,11 @@ def _breadth(metrics: Metrics) -> Breadth | None:
 CONDITIONS: dict[str, Callable[[Facts], bool]] = {
     "collapsed": lambda facts: facts.entropy is not None and facts.entropy.collapse is not None,
     "not collapsed": lambda facts: facts.entropy is not None and facts.entropy.collapse is None,
-    "entropy rose": lambda facts: facts.entropy is not None and facts.entropy.late > ROSE * facts.entropy.start,
+    "entropy rose": lambda facts: (
+        facts.entropy is not None
+        and facts.entropy.late > ROSE * facts.entropy.start
+        and facts.happened.exploded is None
+    ),
     "no target": lambda facts: facts.control.target is None,
     "target held": lambda facts: facts.control.held is True,
     "target missed": lambda facts: facts.control.held is False,

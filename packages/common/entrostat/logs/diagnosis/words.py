@@ -4,6 +4,7 @@ from textwrap import fill, indent
 from typing import NamedTuple
 
 from .advice import Advice, advise
+from .events import LASTS
 from .facts import CLIPPING, COLLAPSED, ENGINES, FEWEST, HARDLY, HOLDS_WITHIN, WINDOW, Facts
 
 WIDTH = 100
@@ -35,6 +36,7 @@ class Section(NamedTuple):
 def sections(facts: Facts) -> list[Section]:
     """Return what was measured, a section for each question."""
     return [
+        Section("What happened", _happened(facts)),
         Section("Collapse", _collapse(facts)),
         Section("Off-policyness and clipping", _clipping(facts)),
         Section("Does entropy predict reward?", _law(facts)),
@@ -77,6 +79,14 @@ def _as_text(section: Section, mark: str = "") -> str:
     return "\n".join([fill(f"{mark}{section.title}", WIDTH, subsequent_indent="  "), *lines])
 
 
+def _happened(facts: Facts) -> tuple[str, ...]:
+    if facts.happened.told:
+        return (facts.happened.told,)
+    if facts.entropies < LASTS:
+        return ("Too few entropies are logged to tell.",)
+    return ("Nothing of note: no fall to a third of the first entropy, no explosion, no lost number, no dead reward.",)
+
+
 def _collapse(facts: Facts) -> tuple[str, ...]:
     if not facts.entropies:
         return (f"No entropy is logged. {LOGGED_BY['entropy']}",)
@@ -87,7 +97,8 @@ def _collapse(facts: Facts) -> tuple[str, ...]:
     one = facts.entropy
     late = f"over the last third its mean is {one.late:.3g} ({one.low:.3g} to {one.high:.3g})"
     course = f"The entropy starts at {one.start:.3g} nats; {late}."
-    found = "No collapse." if one.collapse is None else f"Collapsed at step {one.collapse}."
+    none = "Not collapsed at the end." if facts.happened.fell else "No collapse."
+    found = none if one.collapse is None else f"Collapsed at step {one.collapse}."
     return (found, course, DEFINITION)
 
 

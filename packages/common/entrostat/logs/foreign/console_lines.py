@@ -1,7 +1,10 @@
-"""Console output of verl and OpenRLHF, with whatever else was printed.
+"""Console output of verl, OpenRLHF, prime-rl, slime and TRL, with whatever else was printed.
 
 (TaskRunner pid=7) step:12 - actor/entropy:0.43 - critic/score/mean:np.float64(0.5) - ...             verl
 INFO 11-25 02:00:00 ppo_trainer.py:547] ✨ Global step 12: {'policy_loss': 0.1, 'reward': 0.5, ...}    OpenRLHF
+12:00:00 SUCCESS Step 12 | Time: 7.1s | Loss: 0.0012 | Entropy: 0.4300 | ...                           prime-rl
+[2026-01-01 12:00:00] step 12: {'train/entropy_loss': 0.43, ...}                                       slime
+{'loss': 0.0, 'entropy': 0.43, 'reward': 0.5, ..., 'epoch': 0.02}                                      TRL, no steps
 ... ✨ Evaluation completed in 0:01:02, global_step 12, eval_metrics: {'eval_aime_pass1': 0.1, ...}
 """
 
@@ -16,27 +19,45 @@ OPENRLHF = re.compile(r"[Gg]lobal[ _]step (\d{1,15})[^{}\n]{0,40}\{([^\n]*)\}")
 WRAPPED = r"(?:np\.\w{1,20}\(|tensor\()?"
 NUMBER = r"([-+]?(?:\d[\d.]{0,40}(?:[eE][-+]?\d{1,4})?|nan|inf))"
 VALUE = re.compile(WRAPPED + NUMBER)
-PAIR = re.compile(rf"'([^'\n]{{1,300}})': {WRAPPED}{NUMBER}")
-NO_STEPS = re.compile(rb"^\{'loss': ", re.MULTILINE)
+PAIR = re.compile(rf"'([^'\n]{{1,300}})': '?{WRAPPED}{NUMBER}")
+PRIME = re.compile(r"\bStep (\d{1,15}) \| ([^\n]*)")
+SLIME = re.compile(r"\b(?:step|rollout) (\d{1,15}): \{([^\n]*)\}")
+TRL = re.compile(r"^\{'loss': [^\n]*\}")
 """Line that the trainers of transformers and TRL print, which has no step."""
 
 
 def is_console(head: bytes) -> bool:
-    """Return True if there is a line of verl or OpenRLHF."""
+    """Return True if there is a line of one of these trainers that has a step."""
     text = COLOURS.sub("", head.decode("utf-8", "replace"))
-    return bool(VERL.search(text) or OPENRLHF.search(text))
+    return any(form.search(text) for form in (VERL, OPENRLHF, PRIME, SLIME))
+
+
+def is_dictionaries(head: bytes) -> bool:
+    """Return True if there is a line of TRL's console."""
+    return any(TRL.match(line) for line in head.decode("utf-8", "replace").split("\n"))
+
+
+def read_dictionaries(file: LimitedFile) -> Iterator[Row]:
+    """Yield the lines of TRL's console, numbered from 1 as they have no step."""
+    number = 0
+    for line in file.lines():
+        if TRL.match(line) and (line.endswith("\n") or not file.cut):
+            number += 1
+            yield Row("", number, dict(_pairs(line)))
 
 
 def read_console(file: LimitedFile) -> Iterator[Row]:
     """Yield the lines with metrics; all others are passed over."""
     for line in file.lines():
-        if "step" not in line or not (line.endswith("\n") or not file.cut):
+        if not any(word in line for word in ("step", "Step", "rollout")) or not (line.endswith("\n") or not file.cut):
             continue
         plain = COLOURS.sub("", line)
         if found := VERL.search(plain):
             yield Row("", int(found[1]), _of_verl(found[2]))
-        elif found := OPENRLHF.search(plain):
-            yield Row("", int(found[1]), {name: float(value) for name, value in _pairs(found[2])})
+        elif found := OPENRLHF.search(plain) or SLIME.search(plain):
+            yield Row("", int(found[1]), dict(_pairs(found[2])))
+        elif found := PRIME.search(plain):
+            yield Row("", int(found[1]), _of_prime(found[2]))
 
 
 def _of_verl(text: str) -> dict[str, float]:
@@ -46,6 +67,11 @@ def _of_verl(text: str) -> dict[str, float]:
         if name and (found := VALUE.match(value)):
             metrics[name.strip()] = _number(found[1])
     return metrics
+
+
+def _of_prime(text: str) -> dict[str, float]:
+    parts = (part.partition(":") for part in text.split(" | "))
+    return {name.strip(): _number(found[1]) for name, _, value in parts if (found := VALUE.match(value.strip()))}
 
 
 def _pairs(text: str) -> Iterator[tuple[str, float]]:

@@ -40,7 +40,7 @@ CHECKPOINT = re.compile(r"checkpoint-(\d{1,15})")
 ENDINGS = (".csv", ".parquet", ".jsonl", ".log", ".txt", ".out", ".wandb")
 KNOWN = (
     "W&B's CSV and Parquet exports and offline runs, TensorBoard's event files, trainer_state.json of TRL, verl's "
-    ".jsonl and console output, OpenRLHF's console output"
+    ".jsonl, and the console output of verl, OpenRLHF, prime-rl, slime and TRL"
 )
 HELP = fill(f"Logs of other trainers are {KNOWN}. Their metrics get entrostat's names (docs/metrics.md).", 79)
 """End of the help of a command that reads them."""
@@ -59,18 +59,27 @@ class Kind(NamedTuple):
     """Takes the first bytes of a file, up to HEAD; returns True if it is of this kind."""
     read: Callable[[LimitedFile], Iterator[Row]]
     """Yields the steps of a file with their metrics, by the file's names. May raise a ValueError of one line."""
+    note: str = ""
+    """What to know of every log of this kind."""
 
 
 EVENTS = Kind("event files of TensorBoard", event_files.is_events, event_files.read_events)
-CONSOLE = Kind("console output of verl or OpenRLHF", console_lines.is_console, console_lines.read_console)
+CONSOLE = Kind("console output", console_lines.is_console, console_lines.read_console)
 KINDS = (
     Kind("Parquet export of W&B", wandb_tables.is_parquet, wandb_tables.read_parquet),
     Kind("offline run of W&B", wandb_offline.is_offline, wandb_offline.read_offline),
     EVENTS,
     Kind("trainer_state.json of TRL", json_logs.is_state, json_logs.read_state),
+    Kind("list of log_history", json_logs.is_history, json_logs.read_history),
     Kind("lines of JSON, as verl's", json_logs.is_lines, json_logs.read_json_lines),
     Kind("CSV export of W&B", wandb_tables.is_csv, wandb_tables.read_csv),
     CONSOLE,
+    Kind(
+        "console output of TRL",
+        console_lines.is_dictionaries,
+        console_lines.read_dictionaries,
+        "its lines have no steps and are numbered; trainer_state.json has them",
+    ),
 )
 
 
@@ -83,7 +92,7 @@ class ForeignRun:
     source: str
     """Kind of file."""
     metrics: list[dict[str, Any]]
-    """Metrics of each step, in order; `step` comes first, then metrics with a name of entrostat."""
+    """Metrics of each step, in order; `step` comes first, then metrics with a name of entrostat. None: no number."""
     translated: dict[str, str]
     """entrostat's names of metrics, by the file's."""
     kept: list[str]
@@ -177,8 +186,6 @@ def read_file(file: BinaryIO, most: int = MOST) -> list[ForeignRun]:
     found = _gathered(kind or CONSOLE, (kind or CONSOLE).read(limited), limited.cut) if kind or _is_text(head) else []
     if found:
         return found
-    if console_lines.NO_STEPS.search(head):
-        raise ValueError(f"is console output without steps: take {STATE} from the newest checkpoint instead")
     if kind is None:
         more = "".join(f", {one.title}" for one in _plugged())
         raise ValueError(f"is no log that can be read; known are {KNOWN}{more}")
@@ -255,7 +262,7 @@ def _is_text(head: bytes) -> bool:
 
 def _gathered(kind: Kind, rows: Iterable[Row], cut: bool) -> list[ForeignRun]:
     """Return the runs of some rows, without those that have no metrics. Later rows of a step replace earlier ones."""
-    runs: dict[str, dict[int, dict[str, float]]] = {}
+    runs: dict[str, dict[int, dict[str, float | None]]] = {}
     names: dict[str, dict[str, None]] = {}
     unreadable = left_out = 0
     for row in rows:
@@ -268,14 +275,17 @@ def _gathered(kind: Kind, rows: Iterable[Row], cut: bool) -> list[ForeignRun]:
         known = names.setdefault(row.run, {})
         line = runs.setdefault(row.run, {}).setdefault(int(row.step), {})
         for name, value in row.metrics.items():
-            if not _is_number(value) or name.startswith("_") or name in ("", "step") or len(name) > LONGEST_NAME:
+            lost = type(value) is float and not math.isfinite(value)
+            if not (lost or _is_number(value)) or name.startswith("_"):
+                continue
+            if name in ("", "step") or len(name) > LONGEST_NAME:
                 continue
             if name not in known and len(known) == MOST_NAMES:
                 left_out += 1
                 continue
             known[name] = None
-            line[name] = value
-    notes = []
+            line[name] = None if lost else value
+    notes = [kind.note] if kind.note else []
     if unreadable:
         notes.append(f"{unreadable} lines without a readable step are left out")
     if left_out:
@@ -287,7 +297,7 @@ def _gathered(kind: Kind, rows: Iterable[Row], cut: bool) -> list[ForeignRun]:
 
 
 def _run(
-    name: str, source: str, lines: dict[int, dict[str, float]], names: Sequence[str], notes: tuple[str, ...]
+    name: str, source: str, lines: dict[int, dict[str, float | None]], names: Sequence[str], notes: tuple[str, ...]
 ) -> ForeignRun:
     translated = translate(names)
     kept = [there for there in names if there not in translated]

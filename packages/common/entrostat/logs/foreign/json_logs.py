@@ -1,14 +1,16 @@
 """Logs as JSON: trainer_state.json of transformers and TRL, and files with an object on each line.
 
-trainer_state.json has the entries of log_history, each with its step. verl's file logger writes lines
-{"step": 1, "data": {...}}; lines {"step": 1, "entropy": ..., ...} are read as well, and rows of W&B's history.
+trainer_state.json has the entries of log_history, each with its step; the list alone is read too. verl's file logger
+writes lines {"step": 1, "data": {...}}; lines {"step": 1, "entropy": ..., ...} are read as well, and rows of W&B's
+history.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
-from .rows import LimitedFile, Row, row, step_names
+from .rows import STEPS, LimitedFile, Row, row, step_names
 
 HISTORY = "log_history"
 
@@ -28,6 +30,17 @@ def read_state(file: LimitedFile) -> Iterator[Row]:
         yield row(entry, ["step"]) if isinstance(entry, dict) else Row("", None, {})
 
 
+def is_history(head: bytes) -> bool:
+    """Return True if a file starts as a list of objects with a step."""
+    return re.match(rb"\s*\[\s*\{", head) is not None and b'"step"' in head
+
+
+def read_history(file: LimitedFile) -> Iterator[Row]:
+    """Yield the entries of a list such as log_history. Raises ValueError if it is no JSON."""
+    for entry in _parsed(file.whole()):
+        yield row(entry, step_names(entry)) if isinstance(entry, dict) else Row("", None, {})
+
+
 def is_lines(head: bytes) -> bool:
     """Return True if the first line of a file is an object with a step."""
     return _of_line(head.partition(b"\n")[0].decode("utf-8", "replace")).step is not None
@@ -35,12 +48,16 @@ def is_lines(head: bytes) -> bool:
 
 def read_json_lines(file: LimitedFile) -> Iterator[Row]:
     """Yield the lines of a .jsonl file; lines that are no objects with a step have the step None."""
+    trained: Any = None
     for line in file.lines():
         if line.endswith("\n") or not file.cut:
-            yield _of_line(line)
+            found = _of_line(line, trained)
+            trained = found.step if any(name in line for name in STEPS[0]) else trained
+            yield found
 
 
-def _of_line(line: str) -> Row:
+def _of_line(line: str, trained: Any = None) -> Row:
+    """Return a line as a row. trained: last step of training, to which a row without one belongs; None: none yet."""
     try:
         record = _parsed(line)
     except ValueError:
@@ -48,6 +65,8 @@ def _of_line(line: str) -> Row:
     if not isinstance(record, dict):
         return Row("", None, {})
     data = record.get("data")
+    if trained is not None and not any(name in record for name in (*STEPS[0], *STEPS[1][:2])):
+        return Row("", trained, {name: value for name, value in record.items() if name not in STEPS[1]})
     return Row("", record.get("step"), data) if isinstance(data, dict) else row(record, step_names(record))
 
 

@@ -1,5 +1,8 @@
 """Exports of Weights & Biases: tables as CSV or Parquet, a row for each step.
 
+Of a CSV the separator is found: a comma, or, as a European spreadsheet writes it, a semicolon with decimal commas, or a
+tab. NaN is a gap in these tables.
+
 A chart's CSV has the columns `Step`, `RUN - METRIC`, `RUN - METRIC__MIN`, `RUN - METRIC__MAX` for each run in it; the
 last two are left out. A run's history has a column for each metric, and `_step`: `run.history().to_csv(...)`, or the
 Parquet file of the artifact `run-ID-history`.
@@ -8,6 +11,8 @@ Parquet file of the artifact `run-ID-history`.
 import csv
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import chain
+from math import isfinite
 from typing import Any
 
 from .rows import LimitedFile, Row, row, step_names
@@ -34,9 +39,14 @@ def is_parquet(head: bytes) -> bool:
 def _header(head: bytes) -> list[str]:
     line = head.partition(b"\n")[0].decode("utf-8-sig", "replace")
     try:
-        return next(csv.reader([line]), [])
+        return next(csv.reader([line], delimiter=_separator(line)), [])
     except csv.Error:
         return []
+
+
+def _separator(header: str) -> str:
+    """Return what separates the cells of a line: what it has most of; a comma if it has none."""
+    return max(",;\t", key=header.count)
 
 
 def _is_chart(header: Sequence[str]) -> bool:
@@ -45,12 +55,15 @@ def _is_chart(header: Sequence[str]) -> bool:
 
 def read_csv(file: LimitedFile) -> Iterator[Row]:
     """Yield the rows of a CSV export. Raises ValueError if it has no steps or is no CSV."""
-    rows = csv.reader(file.lines())
+    lines = file.lines()
+    first = next(lines, "")
+    separator = _separator(first)
+    rows = csv.reader(chain([first], lines), delimiter=separator)
     try:
         header = [name.removeprefix("\ufeff") for name in next(rows, [])]
         if set(header) >= OF_RUNS:
             raise ValueError("is W&B's table of runs, without their steps: export a chart or run.history() instead")
-        cells = ([_number(cell) for cell in cells] for cells in rows)
+        cells = ([_number(cell.replace(",", ".") if separator == ";" else cell) for cell in cells] for cells in rows)
         yield from _of_chart(header, cells) if _is_chart(header) else _of_history(header, cells)
     except csv.Error as error:
         raise ValueError(f"is not a CSV file: {error}") from None
@@ -58,9 +71,10 @@ def read_csv(file: LimitedFile) -> Iterator[Row]:
 
 def _number(cell: str) -> float | None:
     try:
-        return float(cell)
+        found = float(cell)
     except ValueError:
         return None
+    return found if isfinite(found) else None
 
 
 def _of_chart(header: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[Row]:
@@ -82,9 +96,11 @@ def _of_chart(header: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[
 
 
 def _of_history(header: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[Row]:
-    steps = step_names(header)
+    steps, last = step_names(header), None
     for cells in rows:
-        yield row(dict(zip(header, cells, strict=False)), steps)
+        found = row(dict(zip(header, cells, strict=False)), steps)
+        last = last if found.step is None else found.step
+        yield found._replace(step=last)  # W&B's history has rows between the steps of training
 
 
 def read_parquet(file: LimitedFile) -> Iterator[Row]:
@@ -113,6 +129,7 @@ def read_parquet(file: LimitedFile) -> Iterator[Row]:
     try:
         for batch in table.iter_batches(columns=names):
             for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                yield row(dict(zip(batch.schema.names, cells, strict=True)), steps)
+                numbers = [None if isinstance(cell, float) and not isfinite(cell) else cell for cell in cells]
+                yield row(dict(zip(batch.schema.names, numbers, strict=True)), steps)
     except Exception:
         raise ValueError("is a damaged Parquet file: export it again") from None

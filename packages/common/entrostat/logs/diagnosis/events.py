@@ -1,0 +1,136 @@
+"""What happened to a run: its entropy fell or exploded, numbers were lost, its reward died; each with its step.
+
+    happened = look([{"step": 0, "entropy": .5, "reward": .2}, ...])
+    happened.told      "Entropy fell from 0.256 nats to 0.053 by step 60, then exploded from step 140 (6.36 nats); ..."
+
+Both ends count: a collapse that is over by the end of the log is told, and so is an entropy that rises without bound.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+LASTS = 5
+"""Logged values in a row that an event must last."""
+FELL = 1 / 3
+"""Share of the first entropy at or below which it fell."""
+EXPLODED = 3.0
+"""The same at or above which it exploded, unless a controller has a target of that size."""
+ALIVE = 0.02
+"""Share of its best running median below which a reward is dead."""
+LEVELS = {
+    "mismatch/logp_gap": (0.05, "engine and trainer differ by {:.2g} nats a token"),
+    "groups/no_signal": (0.9, "{:.0%} of the groups have one reward and no signal"),
+    "truncated": (0.5, "{:.0%} of the responses are cut off"),
+}
+"""Metrics whose mean over the last third is told from this value on, and how."""
+GUARDED = ("entropy", "reward", "loss", "grad_norm")
+"""Metrics that are not a number in a run that is lost."""
+
+
+class Fall(NamedTuple):
+    """Entropy that fell: when it had, and the lowest value (nats) with its step."""
+
+    step: int
+    low: float
+    low_step: int
+
+
+class Happened(NamedTuple):
+    """Events of a run; None or empty for what did not happen."""
+
+    first: float | None
+    """First logged entropy (nats)."""
+    fell: Fall | None
+    exploded: tuple[int, float] | None
+    """Step from which the entropy exploded, and its highest value (nats)."""
+    lost: dict[str, int]
+    """Metrics that are NaN or infinite until the end, and the step from which they are."""
+    died: tuple[int, float] | None
+    """Step from which the reward is dead, and its best running median before."""
+    levels: dict[str, float]
+    """Metrics of LEVELS that are beyond their limit, and their mean over the last third."""
+
+    @property
+    def told(self) -> str:
+        """All events in a sentence; empty if there are none."""
+        parts = []
+        if self.fell:
+            parts.append(f"entropy fell from {self.first:.3g} nats to {self.fell.low:.3g} by step {self.fell.low_step}")
+        if self.exploded:
+            step, high = self.exploded
+            came = f"exploded from step {step} (up to {high:.3g} nats)"
+            before = self.fell and self.fell.step < step
+            parts.append(f"then {came}" if before else f"entropy starts at {self.first:.3g} nats and {came}")
+        if self.lost:
+            since: dict[int, list[str]] = {}
+            for name, step in self.lost.items():
+                since.setdefault(step, []).append(name)
+            lost = (f"{' and '.join(names)} from step {step}" for step, names in since.items())
+            parts.append(f"not a number: {', '.join(lost)}")
+        if self.died:
+            parts.append(f"the reward is dead since step {self.died[0]} (it was {self.died[1]:.3g})")
+        parts += [LEVELS[name][1].format(value) for name, value in self.levels.items()]
+        said = "; ".join(parts).replace("; then ", ", then ")
+        return f"{said[:1].upper()}{said[1:]}." if said else ""
+
+
+def look(metrics: Sequence[Mapping[str, Any]], target: float | None = None) -> Happened:
+    """Return the events of a run.
+
+    metrics: a mapping for each step, with `step` and metrics under entrostat's names; None or NaN where a value is no
+    number. target: target entropy (nats), near which an entropy does not count as exploded.
+    """
+    at, entropy = _numbers(metrics, "entropy")
+    first = float(entropy[0]) if len(entropy) and entropy[0] > 0 else None
+    fell = exploded = None
+    if first is not None:
+        if (start := _lasting(entropy <= FELL * first)) is not None:
+            end = start + int(np.argmax(np.append(entropy[start:] > FELL * first, True)))
+            low = start + int(entropy[start:end].argmin())
+            fell = Fall(int(at[start]), float(entropy[low]), int(at[low]))
+        bound = EXPLODED * max(first, target or 0.0)
+        if (start := _lasting(entropy >= bound)) is not None:
+            exploded = int(at[start]), float(entropy[start:].max())
+    lost = {name: step for name in GUARDED if (step := _lost(metrics, name)) is not None}
+    late = {name: values[-max(len(values) // 3, 1) :] for name in LEVELS if len(values := _numbers(metrics, name)[1])}
+    levels = {name: float(values.mean()) for name, values in late.items() if values.mean() >= LEVELS[name][0]}
+    return Happened(first, fell, exploded, lost, _died(*_numbers(metrics, "reward")), levels)
+
+
+def _numbers(metrics: Sequence[Mapping[str, Any]], name: str) -> tuple[NDArray[np.int64], Array]:
+    """Return the steps at which a metric has a finite value, and the values, (n,) each."""
+    pairs = [(line["step"], line[name]) for line in metrics if isinstance(line.get(name), int | float)]
+    pairs = [pair for pair in pairs if np.isfinite(pair[1])]
+    steps, values = zip(*pairs, strict=True) if pairs else ((), ())
+    return np.array(steps, dtype=np.int64), np.array(values, dtype=np.float64)
+
+
+def _lasting(holds: NDArray[np.bool_]) -> int | None:
+    """Return the first index from which LASTS values in a row hold; None if there is none."""
+    if len(holds) < LASTS:
+        return None
+    rows = np.lib.stride_tricks.sliding_window_view(holds, LASTS).all(1)
+    return int(rows.argmax()) if rows.any() else None
+
+
+def _lost(metrics: Sequence[Mapping[str, Any]], name: str) -> int | None:
+    """Return the first step after the last number of a metric at which it is none; None if it ends as a number."""
+    told = [(line["step"], line[name]) for line in metrics if name in line]
+    lost = [not isinstance(value, int | float) or not np.isfinite(value) for _, value in told]
+    if not told or not lost[-1] or all(lost):
+        return None
+    return int(told[len(lost) - lost[::-1].index(False)][0])
+
+
+def _died(at: NDArray[np.int64], reward: Array) -> tuple[int, float] | None:
+    if len(reward) < 2 * LASTS:
+        return None
+    best = float(np.median(np.lib.stride_tricks.sliding_window_view(reward, LASTS), axis=1).max())
+    alive = np.flatnonzero(reward > ALIVE * best)
+    if best <= 0 or not len(alive) or len(reward) - alive[-1] - 1 < LASTS:
+        return None
+    return int(at[alive[-1] + 1]), best

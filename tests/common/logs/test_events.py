@@ -1,0 +1,140 @@
+"""What happened to runs: by hand, at the edges, and in the logs that people had."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+from entrostat.logs.diagnosis.events import Fall, look
+from entrostat.logs.foreign.foreign_runs import read_file
+
+
+def run(entropy, **others):
+    columns = {"entropy": entropy, **others}
+    return [
+        {"step": step, **{name: values[step] for name, values in columns.items() if step < len(values)}}
+        for step in range(len(entropy))
+    ]
+
+
+def test_a_fall_and_an_explosion_after_it():
+    entropy = [0.9] * 5 + [0.2] * 10 + [0.1] * 5 + [0.5] * 5 + [3.0] * 10 + [6.0]
+    happened = look(run(entropy))
+    assert happened.fell == Fall(5, 0.1, 15)
+    assert happened.exploded == (25, 6.0)
+    assert happened.told == ("Entropy fell from 0.9 nats to 0.1 by step 15, then exploded from step 25 (up to 6 nats).")
+
+
+@pytest.mark.parametrize(
+    ("entropy", "fell", "exploded"),
+    [
+        ([1.0] * 5 + [0.34] * 20, False, False),
+        ([1.0] * 5 + [0.33] * 20, True, False),
+        ([1.0] * 5 + [0.1] * 4 + [1.0] * 20, False, False),
+        ([1.0] * 5 + [2.99] * 20, False, False),
+        ([1.0] * 5 + [3.0] * 20, False, True),
+        ([1.0, 9.0, 1.0, 9.0] * 6, False, False),
+        ([0.0] * 20, False, False),
+        ([], False, False),
+    ],
+)
+def test_what_counts(entropy, fell, exploded):
+    happened = look(run(entropy))
+    assert (happened.fell is not None, happened.exploded is not None) == (fell, exploded)
+
+
+def test_an_entropy_at_its_target_has_not_exploded():
+    assert look(run([0.1] * 5 + [0.5] * 20)).exploded
+    assert look(run([0.1] * 5 + [0.5] * 20), target=0.5).exploded is None
+
+
+@pytest.mark.parametrize("lost", [None, float("nan"), float("inf")])
+def test_numbers_that_are_lost(lost):
+    metrics = run([1.0] * 20 + [lost] * 5, grad_norm=[1.0] * 22 + [lost] * 3, loss=[lost] * 3 + [1.0] * 22)
+    assert look(metrics).lost == {"entropy": 20, "grad_norm": 22}
+    assert look(metrics).told == "Not a number: entropy from step 20, grad_norm from step 22."
+    assert look(run([lost] * 20)).lost == {}
+
+
+def test_a_reward_that_dies():
+    reward = [0.2, 0.5, 0.6, 0.5, 0.6, 0.6, 0.5, 0.0, 0.4, 0.0, 0.0, 0.01, 0.0, 0.0]
+    assert look(run([1.0] * 14, reward=reward)).died == (9, 0.6)
+    assert look(run([1.0] * 14, reward=reward[:13])).died is None  # four in a row are too few
+    assert look(run([1.0] * 14, reward=[0.0] * 14)).died is None  # it never lived
+    assert look(run([1.0] * 14, reward=[-1.0] * 14)).died is None
+
+
+def test_levels_of_the_last_third():
+    metrics = run([1.0] * 9, truncated=[0.0] * 6 + [0.4, 0.5, 0.6], **{"groups/no_signal": [0.97] * 9})
+    assert look(metrics).levels == {"groups/no_signal": pytest.approx(0.97), "truncated": pytest.approx(0.5)}
+    assert look(metrics).told == ("97% of the groups have one reward and no signal; 50% of the responses are cut off.")
+
+
+COLLAPSING = (0.05 + 0.95 * np.exp(-np.arange(30) / 5)).tolist()
+
+
+def lines(form):
+    return "".join(form(step, value) + "\n" for step, value in enumerate(COLLAPSING)).encode()
+
+
+def prime(step, h):
+    return f"12:00:00 SUCCESS Step {step} | Time: 7.1s | Loss: 0.01 | Entropy: {h:.6f} | LR: 1e-06"
+
+
+def slime(step, h):
+    return f"[2026-01-01] step {step}: {{'train/entropy_loss/mean': {h:.6f}, 'train/lr': 1e-06}}"
+
+
+def trl(step, h):
+    return f"{{'loss': 0.0, 'entropy': {h:.6f}, 'reward': 0.5, 'epoch': 0.02}}"
+
+
+def trl_text(step, h):
+    return f"{{'loss': '0.0', 'entropy': '{h:.6f}', 'epoch': '0.02'}}"
+
+
+def european(step, h):
+    return f"{step};{h:.6f}".replace(".", ",")
+
+
+HISTORY = [{"step": step, "entropy": h, "reward": 0.5} for step, h in enumerate(COLLAPSING)]
+FORMS = {
+    "prime-rl": (lines(prime), "console output"),
+    "slime": (lines(slime), "console output"),
+    "TRL": (lines(trl), "console output of TRL"),
+    "TRL, numbers as text": (lines(trl_text), "console output of TRL"),
+    "a bare list": (json.dumps(HISTORY).encode(), "list of log_history"),
+    "semicolons": (b"Step;run - train/entropy\n" + lines(european), "CSV export of W&B"),
+    "tabs": (b"Step\trun - train/entropy\n" + lines(lambda step, h: f"{step}\t{h:.6f}"), "CSV export of W&B"),
+}
+
+
+@pytest.mark.parametrize(("content", "source"), FORMS.values(), ids=FORMS)
+def test_forms_in_which_people_have_their_logs(content, source):
+    (found,) = read_file(io.BytesIO(content))
+    assert found.source == source
+    happened = look(found.metrics)
+    assert [line["entropy"] for line in found.metrics] == pytest.approx(COLLAPSING, abs=1e-6)
+    assert happened.fell is not None
+
+
+def test_rows_of_two_clocks_are_one_run():
+    """W&B's history counts calls of its logger in _step; evaluations lie between steps of training."""
+    rows = []
+    for step, h in enumerate(COLLAPSING, start=1):
+        rows += [{"_step": 3 * step, "train/global_step": step, "train/entropy": h}]
+        rows += [
+            {"_step": 3 * step + 1, "train/global_step": step, "train/reward": 0.5},
+            {"_step": 3 * step + 2, "eval/acc": 0.3},
+        ]
+    (found,) = read_file(io.BytesIO("".join(json.dumps(row) + "\n" for row in rows).encode()))
+    assert [line["step"] for line in found.metrics] == list(range(1, 31))
+    assert {"entropy", "reward", "eval/acc"} <= set(found.metrics[0])
+
+
+def test_lost_numbers_of_a_console_are_kept_as_such():
+    text = "".join(f"step:{i} - actor/entropy:{'nan' if i > 20 else 0.5} - actor/grad_norm:1.0\n" for i in range(1, 31))
+    (found,) = read_file(io.BytesIO(text.encode()))
+    assert found.metrics[-1]["entropy"] is None
+    assert look(found.metrics).told == "Not a number: entropy from step 21."
