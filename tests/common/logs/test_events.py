@@ -100,8 +100,8 @@ def european(step, h):
 
 HISTORY = [{"step": step, "entropy": h, "reward": 0.5} for step, h in enumerate(COLLAPSING)]
 FORMS = {
-    "prime-rl": (lines(prime), "console output"),
-    "slime": (lines(slime), "console output"),
+    "prime-rl": (lines(prime), "console output of prime-rl or slime"),
+    "slime": (lines(slime), "console output of prime-rl or slime"),
     "TRL": (lines(trl), "console output of TRL"),
     "TRL, numbers as text": (lines(trl_text), "console output of TRL"),
     "a bare list": (json.dumps(HISTORY).encode(), "list of log_history"),

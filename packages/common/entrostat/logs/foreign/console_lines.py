@@ -27,9 +27,15 @@ TRL = re.compile(r"^\{'loss': [^\n]*\}")
 
 
 def is_console(head: bytes) -> bool:
-    """Return True if there is a line of one of these trainers that has a step."""
+    """Return True if there is a line of verl or OpenRLHF."""
     text = COLOURS.sub("", head.decode("utf-8", "replace"))
-    return any(form.search(text) for form in (VERL, OPENRLHF, PRIME, SLIME))
+    return bool(VERL.search(text) or OPENRLHF.search(text))
+
+
+def is_newer_console(head: bytes) -> bool:
+    """Return True if there is a line of prime-rl or slime."""
+    text = COLOURS.sub("", head.decode("utf-8", "replace"))
+    return bool(PRIME.search(text) or SLIME.search(text))
 
 
 def is_dictionaries(head: bytes) -> bool:

@@ -64,7 +64,7 @@ class Kind(NamedTuple):
 
 
 EVENTS = Kind("event files of TensorBoard", event_files.is_events, event_files.read_events)
-CONSOLE = Kind("console output", console_lines.is_console, console_lines.read_console)
+CONSOLE = Kind("console output of verl or OpenRLHF", console_lines.is_console, console_lines.read_console)
 KINDS = (
     Kind("Parquet export of W&B", wandb_tables.is_parquet, wandb_tables.read_parquet),
     Kind("offline run of W&B", wandb_offline.is_offline, wandb_offline.read_offline),
@@ -74,6 +74,7 @@ KINDS = (
     Kind("lines of JSON, as verl's", json_logs.is_lines, json_logs.read_json_lines),
     Kind("CSV export of W&B", wandb_tables.is_csv, wandb_tables.read_csv),
     CONSOLE,
+    Kind("console output of prime-rl or slime", console_lines.is_newer_console, console_lines.read_console),
     Kind(
         "console output of TRL",
         console_lines.is_dictionaries,
