@@ -81,8 +81,10 @@ class Tokens:
     def select(self, index: Tensor) -> "Tokens":
         """Return the tokens at `index` (n,). Fields that hold one tensor, as before an update, hold one again."""
         index, taken = index.to(self.advantage.device), dict[int, Tensor]()
-        for value in vars(self).values():
+        chosen: dict[str, Any] = {}
+        for name in Tokens.__dataclass_fields__:
+            value = getattr(self, name)
             if value is not None and id(value) not in taken:
                 taken[id(value)] = value[..., index]
-        fields: dict[str, Any] = {name: None if x is None else taken[id(x)] for name, x in vars(self).items()}
-        return Tokens(**fields)
+            chosen[name] = None if value is None else taken[id(value)]
+        return Tokens(**chosen)
