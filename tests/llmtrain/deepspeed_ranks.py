@@ -34,6 +34,7 @@ from llmtrain.policy.lora import updates
 from llmtrain.policy.policy import Policy
 from llmtrain.process.clock import Clock
 from llmtrain.process.ranks import join, leave
+from llmtrain.sequences.ragged import starts
 from llmtrain.settings.config import EngineConfig, OptimConfig, PrimeConfig, RewardConfig, TrainConfig
 from llmtrain.training.implicit_reward import ImplicitReward, optim_of
 from llmtrain.training.learner import Experience, Learner
@@ -211,6 +212,11 @@ def lacking(engine: DeepSpeedEngine, folder: Path, kind: str) -> list[str]:
     return said
 
 
+def correct_of(mine) -> torch.Tensor:
+    """Return verdicts of sequences (B,)."""
+    return (mine.before.reward[starts(mine.batch.response_lengths)] > 0.5).float()
+
+
 def rewards(ranks) -> dict:
     """Two steps of PRIME's reward model: metrics and weights, in one process and on the ranks."""
     found = {}
@@ -221,7 +227,7 @@ def rewards(ranks) -> dict:
         mine = part_of(whole, ranks) if config else whole
         engine = DeepSpeedEngine(policy, optim, config, ranks) if config else TorchEngine(policy.model, optim)
         model = ImplicitReward(policy, engine, beta=0.5, budget=BUDGET)
-        ref_logp, correct = mine.stats.logp - 0.1, (mine.reward > 0.5).float()
+        ref_logp, correct = mine.stats.logp - 0.1, correct_of(mine)
         metrics = [model.learn(mine.batch, ref_logp, correct) for _ in range(2)]
         found[name] = {"metrics": metrics, "weights": weights(engine, policy)}
     return found
@@ -239,7 +245,7 @@ def small_steps(ranks) -> dict:
         model, parameters = ImplicitReward(policy, engine, beta=0.5, budget=BUDGET), list(policy.model.parameters())
         start = torch.cat([safe_get_full_fp32_param(p).flatten() for p in parameters]).clone()
         for _ in range(2):
-            model.learn(mine.batch, mine.stats.logp - 0.1, (mine.reward > 0.5).float())
+            model.learn(mine.batch, mine.stats.logp - 0.1, correct_of(mine))
         found[name] = torch.cat([safe_get_full_fp32_param(p).flatten() for p in parameters]) - start
     return found
 

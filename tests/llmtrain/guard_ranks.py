@@ -40,7 +40,8 @@ def updates(config: EngineConfig | None, ranks, faults: tuple[str, ...]) -> dict
         learner.guard = Guard(FAULTS.get(fault, CALM))
         experience, first = mine, ranks.rank == 0
         if fault == "nan" and first:
-            experience = replace(mine, advantage=mine.advantage * torch.nan)
+            before = replace(mine.before, advantage=mine.before.advantage * torch.nan)
+            experience = replace(mine, before=before)
         bad["on"] = fault == "inf" and first
         step(learner, experience)
         found["weights"].append(weights(engine, policy))
