@@ -36,7 +36,7 @@ class Section(NamedTuple):
 def sections(facts: Facts) -> list[Section]:
     """Return what was measured, a section for each question."""
     return [
-        Section("What happened", _happened(facts)),
+        Section("In short", _happened(facts)),
         Section("Collapse", _collapse(facts)),
         Section("Off-policyness and clipping", _clipping(facts)),
         Section("Does entropy predict reward?", _law(facts)),
