@@ -19,7 +19,7 @@ from llmtrain.policy.engine import TorchEngine
 from llmtrain.policy.policy import Policy
 from llmtrain.process.gpu_memory import GIB, empty_cache
 from llmtrain.rollout.vllm import sender as vllm_weights
-from llmtrain.training import experience, trainer
+from llmtrain.training import annotator, trainer
 from llmtrain.training.trainer import Trainer, TrainingStoppedError
 from llmtrain.verifiers import Verdict, Verifier
 
@@ -82,7 +82,7 @@ def gpu(monkeypatch):
         with gpu.working(TRAINING / 2, "forward"):
             return near(self, *args)
 
-    monkeypatch.setattr(experience, "place", place)
+    monkeypatch.setattr(annotator, "place", place)
     monkeypatch.setattr(Policy, "all_stats", all_stats)
     make = trainer.make_rollout_engine
     monkeypatch.setattr(
@@ -164,8 +164,8 @@ def test_without_any_of_it_the_run_fails(gpu, config, monkeypatch, lost, message
         near = llm.wake_up
         monkeypatch.setattr(llm, "wake_up", lambda self, tags=None: near(self) if tags != ["kv_cache"] else None)
     if lost == "order":
-        place, early = experience.place, []
-        monkeypatch.setattr(experience, "place", lambda *args: early.append(args))
+        place, early = annotator.place, []
+        monkeypatch.setattr(annotator, "place", lambda *args: early.append(args))
         llm = vllm.LLM
         near = llm.sleep
 
