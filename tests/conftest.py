@@ -107,3 +107,17 @@ def own_controllers(monkeypatch):
     yield
     for name in set(REGISTRY) - known:
         sys.modules.pop(REGISTRY.pop(name).__module__, None)
+
+
+@pytest.fixture
+def own_claims():
+    """Forget claims and trials that the test registers, and the modules they come from."""
+    from toybandit.claims import CLAIMS
+    from toybandit.trial import TRIALS
+
+    known = {*CLAIMS}, {*TRIALS}
+    yield
+    for registry, names in zip((CLAIMS, TRIALS), known, strict=True):
+        for name in set(registry) - names:
+            made = registry.pop(name)
+            sys.modules.pop((made.check if registry is CLAIMS else made.measure).__module__, None)

@@ -31,7 +31,7 @@ def commands():
 
 
 @pytest.mark.slow
-def test_the_commands_of_its_page_run(tmp_path, monkeypatch, capsys, own_controllers):
+def test_the_commands_of_its_page_run(tmp_path, monkeypatch, capsys, own_controllers, own_claims):
     """Our commands in this process, which has imported everything; pip and pytest in their own."""
     shutil.copytree(EXAMPLE, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)

@@ -21,7 +21,7 @@ TRAINERS = {"trl": "trl", "verl": "verl"}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", tutorials.PAGES, ids=lambda page: page.stem)
-def test_a_page_shows_what_it_prints(page, own_controllers):
+def test_a_page_shows_what_it_prints(page, own_controllers, own_claims):
     pytest.importorskip(TRAINERS.get(page.stem, "torch"))
     text = page.read_text()
     with tutorials.empty_folder() as folder:
