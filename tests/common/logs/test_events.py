@@ -44,6 +44,10 @@ def test_what_counts(entropy, fell, exploded):
     assert (happened.fell is not None, happened.exploded is not None) == (fell, exploded)
 
 
+def test_the_lowest_entropy_is_told_though_it_rose_in_between():
+    assert look(run([1.0] * 5 + [0.3] * 6 + [0.5] * 3 + [0.1] * 6)).fell == Fall(5, 0.1, 14)
+
+
 def test_an_entropy_at_its_target_has_not_exploded():
     assert look(run([0.1] * 5 + [0.5] * 20)).exploded
     assert look(run([0.1] * 5 + [0.5] * 20), target=0.5).exploded is None

@@ -88,13 +88,14 @@ def look(metrics: Sequence[Mapping[str, Any]], target: float | None = None) -> H
     first = float(entropy[0]) if len(entropy) and entropy[0] > 0 else None
     fell = exploded = None
     if first is not None:
+        bound = EXPLODED * max(first, target or 0.0)
+        burst = _lasting(entropy >= bound)
+        if burst is not None:
+            exploded = int(at[burst]), float(entropy[burst:].max())
         if (start := _lasting(entropy <= FELL * first)) is not None:
-            end = start + int(np.argmax(np.append(entropy[start:] > FELL * first, True)))
+            end = burst if burst is not None and burst > start else len(entropy)
             low = start + int(entropy[start:end].argmin())
             fell = Fall(int(at[start]), float(entropy[low]), int(at[low]))
-        bound = EXPLODED * max(first, target or 0.0)
-        if (start := _lasting(entropy >= bound)) is not None:
-            exploded = int(at[start]), float(entropy[start:].max())
     lost = {name: step for name in GUARDED if (step := _lost(metrics, name)) is not None}
     late = {name: values[-max(len(values) // 3, 1) :] for name in LEVELS if len(values := _numbers(metrics, name)[1])}
     levels = {name: float(values.mean()) for name, values in late.items() if values.mean() >= LEVELS[name][0]}
