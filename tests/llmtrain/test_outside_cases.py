@@ -21,6 +21,7 @@ import yaml
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from entrostat.logs.foreign.foreign_runs import read_path
 from llmtrain.cli import main as llmtrain
 from llmtrain.data.prompts import encode_all
 from llmtrain.policy.logits import still
@@ -202,9 +203,16 @@ def functions(folder: Path, case: dict[str, Any], place: Path) -> list[Any]:
         task.close()
 
 
+def logs(folder: Path, case: dict[str, Any], place: Path) -> list[list[Any]]:
+    """One log of another trainer. Right: the values of `metrics` at each step, null where a step has none."""
+    (file,) = (path for path in folder.iterdir() if path.name != "case.yaml")
+    (run,) = read_path(file)
+    return [[line.get(name) for name in case["metrics"]] for line in run.metrics]
+
+
 KINDS: dict[str, Callable[..., Any]] = {
     kind.__name__: kind
-    for kind in (models, exactness, sampling, model_folders, data, answers_to_data, templates, functions)
+    for kind in (models, exactness, sampling, model_folders, data, answers_to_data, templates, functions, logs)
 }
 
 

@@ -1,4 +1,4 @@
-"""What happened to runs: by hand, at the edges, and in the logs that people had."""
+"""Falls, explosions, lost numbers and dead rewards: by hand, at the edges, and in the logs that people had."""
 
 import io
 import json
@@ -87,7 +87,7 @@ def prime(step, h):
 
 
 def slime(step, h):
-    return f"[2026-01-01] step {step}: {{'train/entropy_loss/mean': {h:.6f}, 'train/lr': 1e-06}}"
+    return f"[2026-01-01] step {step}: {{'train/entropy_loss': {h:.6f}, 'train/lr': 1e-06}}"
 
 
 def trl(step, h):
@@ -106,8 +106,8 @@ HISTORY = [{"step": step, "entropy": h, "reward": 0.5} for step, h in enumerate(
 FORMS = {
     "prime-rl": (lines(prime), "console output of prime-rl or slime"),
     "slime": (lines(slime), "console output of prime-rl or slime"),
-    "TRL": (lines(trl), "console output of TRL"),
-    "TRL, numbers as text": (lines(trl_text), "console output of TRL"),
+    "TRL": (lines(trl), "console output of TRL or ms-swift"),
+    "TRL, numbers as text": (lines(trl_text), "console output of TRL or ms-swift"),
     "a bare list": (json.dumps(HISTORY).encode(), "list of log_history"),
     "semicolons": (b"Step;run - train/entropy\n" + lines(european), "CSV export of W&B"),
     "tabs": (b"Step\trun - train/entropy\n" + lines(lambda step, h: f"{step}\t{h:.6f}"), "CSV export of W&B"),

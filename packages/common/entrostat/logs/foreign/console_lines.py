@@ -1,17 +1,19 @@
-"""Console output of verl, OpenRLHF, prime-rl, slime and TRL, with whatever else was printed.
+"""Console output of verl, OpenRLHF, prime-rl, slime, TRL and ms-swift, with whatever else was printed.
 
 (TaskRunner pid=7) step:12 - actor/entropy:0.43 - critic/score/mean:np.float64(0.5) - ...             verl
 INFO 11-25 02:00:00 ppo_trainer.py:547] ✨ Global step 12: {'policy_loss': 0.1, 'reward': 0.5, ...}    OpenRLHF
 12:00:00 SUCCESS Step 12 | Time: 7.1s | Loss: 0.0012 | Entropy: 0.4300 | ...                           prime-rl
+[2026-01-01 12:00:00] rollout 6: {'rollout/raw_reward': 0.5, ...}                                      slime
 [2026-01-01 12:00:00] step 12: {'train/entropy_loss': 0.43, ...}                                       slime
-{'loss': 0.0, 'entropy': 0.43, 'reward': 0.5, ..., 'epoch': 0.02}                                      TRL, no steps
+  1%| | 12/1562 [18:48<164:33:29, 379.99s/it]{'loss': 0.0, 'entropy': 0.43, ..., 'epoch': 0.02}        TRL
+{'loss': 0.0, 'entropy/mean': 0.43, ..., 'global_step/max_steps': '12/1562', ...}                      ms-swift
 ... ✨ Evaluation completed in 0:01:02, global_step 12, eval_metrics: {'eval_aime_pass1': 0.1, ...}
 """
 
 import re
 from collections.abc import Iterator
 
-from .rows import LimitedFile, Row
+from .rows import OF_ALL, LimitedFile, Row
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 VERL = re.compile(r"(?<![\w/])step:(\d{1,15}) - ([^\n]*)")
@@ -21,9 +23,11 @@ NUMBER = r"([-+]?(?:\d[\d.]{0,40}(?:[eE][-+]?\d{1,4})?|nan|inf))"
 VALUE = re.compile(WRAPPED + NUMBER)
 PAIR = re.compile(rf"'([^'\n]{{1,300}})': '?{WRAPPED}{NUMBER}")
 PRIME = re.compile(r"\bStep (\d{1,15}) \| ([^\n]*)")
-SLIME = re.compile(r"\b(?:step|rollout) (\d{1,15}): \{([^\n]*)\}")
-TRL = re.compile(r"^\{'loss': [^\n]*\}")
-"""Line that the trainers of transformers and TRL print, which has no step."""
+SLIME = re.compile(r"\b(step|rollout) (\d{1,15}): \{([^\n]*)\}")
+TRL = re.compile(r"\{'(?:eval_)?loss': [^{}\n]*\}")
+"""Dictionary that the trainers of transformers print, often after a progress bar."""
+NOTHING = Row("", None, {})
+COUNTED = re.compile(rf"'global_step/max_steps': '{OF_ALL.pattern}'")
 
 
 def is_console(head: bytes) -> bool:
@@ -39,31 +43,52 @@ def is_newer_console(head: bytes) -> bool:
 
 
 def is_dictionaries(head: bytes) -> bool:
-    """Return True if there is a line of TRL's console."""
-    return any(TRL.match(line) for line in head.decode("utf-8", "replace").split("\n"))
+    """Return True if there is a dictionary of TRL's console."""
+    return TRL.search(head.decode("utf-8", "replace")) is not None
 
 
 def read_dictionaries(file: LimitedFile) -> Iterator[Row]:
-    """Yield the lines of TRL's console, numbered from 1 as they have no step."""
-    number = 0
+    """Yield the dictionaries of TRL's console, numbered from 1 unless they have a step.
+
+    An evaluation belongs to the training step before it.
+    """
+    step = 0
     for line in file.lines():
-        if TRL.match(line) and (line.endswith("\n") or not file.cut):
-            number += 1
-            yield Row("", number, dict(_pairs(line)))
+        for found in TRL.findall(line) if line.endswith("\n") or not file.cut else ():
+            if counted := COUNTED.search(found):
+                step = int(counted[1])
+            elif found.startswith("{'loss'"):
+                step += 1
+            yield Row("", step, dict(_pairs(found)))
 
 
 def read_console(file: LimitedFile) -> Iterator[Row]:
-    """Yield the lines with metrics; all others are passed over."""
+    """Yield the lines with metrics; all others are passed over.
+
+    slime counts rollouts, and separately the steps on them; the metrics of a rollout go to the first step on it.
+    """
+    rollout = NOTHING
     for line in file.lines():
         if not any(word in line for word in ("step", "Step", "rollout")) or not (line.endswith("\n") or not file.cut):
             continue
         plain = COLOURS.sub("", line)
         if found := VERL.search(plain):
             yield Row("", int(found[1]), _of_verl(found[2]))
-        elif found := OPENRLHF.search(plain) or SLIME.search(plain):
+        elif found := OPENRLHF.search(plain):
             yield Row("", int(found[1]), dict(_pairs(found[2])))
+        elif found := SLIME.search(plain):
+            step, metrics = int(found[2]), dict(_pairs(found[3]))
+            if found[1] == "step":
+                yield Row("", step, {**rollout.metrics, **metrics})
+                rollout = NOTHING
+            elif step == rollout.step:
+                rollout = Row("", step, {**rollout.metrics, **metrics})
+            else:
+                yield from () if rollout is NOTHING else (rollout,)
+                rollout = Row("", step, metrics)
         elif found := PRIME.search(plain):
             yield Row("", int(found[1]), _of_prime(found[2]))
+    yield from () if rollout is NOTHING else (rollout,)
 
 
 def _of_verl(text: str) -> dict[str, float]:

@@ -40,7 +40,7 @@ CHECKPOINT = re.compile(r"checkpoint-(\d{1,15})")
 ENDINGS = (".csv", ".parquet", ".jsonl", ".log", ".txt", ".out", ".wandb")
 KNOWN = (
     "W&B's CSV and Parquet exports and offline runs, TensorBoard's event files, trainer_state.json of TRL, verl's "
-    ".jsonl, and the console output of verl, OpenRLHF, prime-rl, slime and TRL"
+    ".jsonl, and the console output of verl, OpenRLHF, prime-rl, slime, TRL and ms-swift"
 )
 HELP = fill(f"Logs of other trainers are {KNOWN}. Their metrics get entrostat's names (docs/metrics.md).", 79)
 """End of the help of a command that reads them."""
@@ -60,7 +60,7 @@ class Kind(NamedTuple):
     read: Callable[[LimitedFile], Iterator[Row]]
     """Yields the steps of a file with their metrics, by the file's names. May raise a ValueError of one line."""
     note: str = ""
-    """What to know of every log of this kind."""
+    """Sentence to tell with every log of this kind."""
 
 
 EVENTS = Kind("event files of TensorBoard", event_files.is_events, event_files.read_events)
@@ -76,10 +76,10 @@ KINDS = (
     CONSOLE,
     Kind("console output of prime-rl or slime", console_lines.is_newer_console, console_lines.read_console),
     Kind(
-        "console output of TRL",
+        "console output of TRL or ms-swift",
         console_lines.is_dictionaries,
         console_lines.read_dictionaries,
-        "its lines have no steps and are numbered; trainer_state.json has them",
+        "lines without a step are numbered; trainer_state.json has the steps",
     ),
 )
 

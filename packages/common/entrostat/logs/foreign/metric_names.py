@@ -13,14 +13,13 @@ from functools import cache
 NAMES: dict[str, dict[str, str]] = {
     "entropy": {
         "actor/entropy": "verl",
-        "entropy_loss": "OpenRLHF (before its sign and coefficient)",
+        "entropy_loss": "OpenRLHF (before its sign and coefficient); slime",
         "actor/entropy_loss": "verl, older",
         "policy/entropy_avg": "TRL's PPO",
         "policy/policy_entropy": "SkyRL",
         "approx_entropy": "NeMo-RL",
         "Entropy": "prime-rl's console",
-        "entropy/mean": "prime-rl",
-        "entropy_loss/mean": "slime",
+        "entropy/mean": "prime-rl; ms-swift",
     },
     "reward": {
         "critic/score/mean": "verl",
@@ -37,12 +36,15 @@ NAMES: dict[str, dict[str, str]] = {
         "response_length/mean": "verl",
         "completions/mean_length": "TRL",
         "rollout/response_length_mean": "OpenRLHF",
+        "rollout/response_lengths": "slime",
+        "rollout/response_len/mean": "slime",
     },
     "response_length/max": {"completions/max_length": "TRL"},
     "clip_fraction": {
         "actor/pg_clipfrac": "verl",
         "clip_ratio/region_mean": "TRL",
         "ppo_clip_ratio": "OpenRLHF",
+        "pg_clipfrac": "slime",
     },
     "clip/high": {"clip_ratio/high_mean": "TRL"},
     "clip/low": {"clip_ratio/low_mean": "TRL"},
@@ -52,12 +54,18 @@ NAMES: dict[str, dict[str, str]] = {
     "mismatch/logp_gap": {
         "sampling/sampling_logp_difference/mean": "TRL",
         "rollout_corr/log_ppl_abs_diff": "verl",
+        "train_rollout_logprob_abs_diff": "slime",
     },
     "groups/no_signal": {"frac_reward_zero_std": "TRL"},
-    "truncated": {"completions/clipped_ratio": "TRL", "response_length/clip_ratio": "verl"},
+    "truncated": {
+        "completions/clipped_ratio": "TRL",
+        "response_length/clip_ratio": "verl",
+        "rollout/truncated": "slime",
+        "rollout/truncated_ratio": "slime",
+    },
     "loss": {"actor/loss": "verl", "Loss": "prime-rl's console"},
     "grad_norm": {"actor/grad_norm": "verl", "actor_grad_norm": "OpenRLHF", "Grad. Norm": "prime-rl's console"},
-    "lr": {"learning_rate": "TRL", "actor/lr": "verl", "actor_lr": "OpenRLHF"},
+    "lr": {"learning_rate": "TRL", "actor/lr": "verl", "actor_lr": "OpenRLHF", "lr-pg_0": "slime"},
     "time/step": {
         "timing_s/step": "verl",
         "perf/time_per_step": "verl",

@@ -1,15 +1,25 @@
 """Rows of a log, and the file that they are read from: only its first bytes, a line at a time."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple
 
 LONGEST = 16 * 2**20
 """Upper limit for a line, bytes."""
 STEPS = (
-    ("train/global_step", "training/global_step", "eval/global_step", "trainer/global_step", "global_step"),
+    (
+        "train/global_step",
+        "training/global_step",
+        "eval/global_step",
+        "trainer/global_step",
+        "global_step",
+        "global_step/max_steps",
+    ),
     ("Step", "step", "_step"),
 )
 """Names of a row's step. Those of the first group count training steps; W&B's own _step counts calls of its logger."""
+OF_ALL = re.compile(r"(\d{1,15})/\d{1,15}")
+"""Step as ms-swift writes it, before the number of all steps."""
 
 
 class Row(NamedTuple):
@@ -31,7 +41,10 @@ def step_names(names: Collection[str]) -> list[str]:
 def row(record: Mapping[str, Any], steps: Collection[str]) -> Row:
     """Return a record as a row; `steps`: the names that hold its step."""
     known = (record[name] for name in steps if record.get(name) is not None)
-    return Row("", next(known, None), {name: value for name, value in record.items() if name not in steps})
+    step = next(known, None)
+    if isinstance(step, str) and (found := OF_ALL.fullmatch(step)):
+        step = int(found[1])
+    return Row("", step, {name: value for name, value in record.items() if name not in steps})
 
 
 class LimitedFile:
