@@ -18,9 +18,23 @@ def anew():
     foreign_runs._plugged.cache_clear()
 
 
-def test_a_log_of_a_declared_kind_is_read(distribution, tmp_path):
-    log = tmp_path / "run.txt"
-    log.write_text(LINES)
+@pytest.fixture
+def log(tmp_path):
+    """Log of the kind that the example declares."""
+    path = tmp_path / "run.txt"
+    path.write_text(LINES)
+    return path
+
+
+@pytest.fixture
+def known(tmp_path):
+    """Log of a built-in kind."""
+    path = tmp_path / "run.jsonl"
+    path.write_text('{"step": 1, "entropy": 0.5}\n{"step": 2, "entropy": 0.4}\n')
+    return path
+
+
+def test_a_log_of_a_declared_kind_is_read(distribution, log):
     assert foreign_runs.runs_in(log.open("rb")) == []
     foreign_runs._plugged.cache_clear()
     distribution("example", "[entrostat.logs]\nname_value = plug_reader:KIND\n", plug_reader=EXAMPLE.read_text())
@@ -38,9 +52,7 @@ def test_a_log_of_a_declared_kind_is_read(distribution, tmp_path):
         ("plug_reader:absent", "kind of log 'name_value' of the distribution example cannot be imported"),
     ],
 )
-def test_what_is_no_kind_is_named(distribution, tmp_path, entry, message):
-    log = tmp_path / "run.txt"
-    log.write_text(LINES)
+def test_what_is_no_kind_is_named(distribution, log, entry, message):
     distribution("example", f"[entrostat.logs]\nname_value = {entry}\n", plug_reader=EXAMPLE.read_text())
     with (
         pytest.warns(UserWarning, match=re.escape(message)),
@@ -49,12 +61,10 @@ def test_what_is_no_kind_is_named(distribution, tmp_path, entry, message):
         foreign_runs.read_path(log)
 
 
-def test_a_broken_plug_in_does_not_stop_other_logs(distribution, tmp_path):
+def test_a_broken_plug_in_does_not_stop_other_logs(distribution, known):
     """dask/dask#10379, datachain-ai/datachain#1904, conan-io/conan#11702."""
-    log = tmp_path / "run.jsonl"
-    log.write_text('{"step": 1, "entropy": 0.5}\n{"step": 2, "entropy": 0.4}\n')
     distribution("example", "[entrostat.logs]\nname_value = plug_reader:absent\n", plug_reader="")
-    (run,) = foreign_runs.read_path(log)
+    (run,) = foreign_runs.read_path(known)
     assert [line["entropy"] for line in run.metrics] == [0.5, 0.4]
 
 
@@ -82,9 +92,7 @@ KIND = Kind("of mine", fits, read)
         ("yield Row('', 3, {'a': '1.0'})", "its reader yields text, where steps and metrics are numbers"),
     ],
 )
-def test_mistakes_of_a_reader_are_told_as_its_own(distribution, tmp_path, read, message):
-    log = tmp_path / "run.txt"
-    log.write_text(LINES)
+def test_mistakes_of_a_reader_are_told_as_its_own(distribution, log, read, message):
     text = READER.format(fits="b'H=' in head", read=read)
     distribution("example", "[entrostat.logs]\nmine = plug_reader:KIND\n", plug_reader=text)
     with pytest.raises(ValueError, match=re.escape(message)) as found:
@@ -93,13 +101,11 @@ def test_mistakes_of_a_reader_are_told_as_its_own(distribution, tmp_path, read, 
 
 
 @pytest.mark.parametrize("fits", ["True", "head.startswith('#')"])
-def test_a_built_in_kind_is_read_as_before(distribution, tmp_path, fits):
+def test_a_built_in_kind_is_read_as_before(distribution, known, tmp_path, fits):
     """By a plug-in that claims every file, and by one that fails on all."""
-    log = tmp_path / "run.jsonl"
-    log.write_text('{"step": 1, "entropy": 0.5}\n{"step": 2, "entropy": 0.4}\n')
     text = READER.format(fits=fits, read="yield Row('', 1, {'a': 1.0})")
     distribution("example", "[entrostat.logs]\nmine = plug_reader:KIND\n", plug_reader=text)
-    (run,) = foreign_runs.read_path(log)
+    (run,) = foreign_runs.read_path(known)
     assert run.source == "lines of JSON, as verl's"
     (tmp_path / "else.txt").write_text("something\n")
     if fits != "True":

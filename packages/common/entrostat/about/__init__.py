@@ -1,1 +1,1 @@
-"""What is said of controllers: checks, descriptions, lineups."""
+"""Statements about controllers: checks, descriptions, lineups, claims."""

@@ -1,1 +1,1 @@
-"""What is set: allowed values, types of fields, command lines, names of others, files of settings."""
+"""Settings and their sources: allowed values, types of fields, command lines, names of others, files of settings."""

@@ -155,9 +155,7 @@ LAW_FAULTS = faults({"e^H were e^(−H)": of_grpo(True), "reward and entropy wer
     threshold=f"R² of the law above {LEAST:g}, and above the null's: the sampling noise of points of {WINDOW} rollouts "
     "leaves no .95, which the bandit is asked for",
     null="a line in H, which has as many coefficients; a constant, R² = 0",
-    mutations=faults(
-        {"e^H were e^(−H)": of_grpo(True), "reward and entropy were of different rollouts": of_grpo(False)}
-    ),
+    mutations=LAW_FAULTS,
 )
 def law_fit(measured: Measured) -> Finding:
     """Reward costs entropy at a rate that hardly changes. A short run shows this only as far as its reward rises by
@@ -188,9 +186,7 @@ def prediction_errors(entropy: Array, reward: Array) -> dict[str, float]:
     threshold="fitted to the first third, a smaller RMSE than both nulls in paired runs: a small error alone says "
     "nothing",
     null=f"the reward stays at the mean of the last {WINDOW} rollouts; a line in H, fitted to the same points",
-    mutations=faults(
-        {"e^H were e^(−H)": of_grpo(True), "reward and entropy were of different rollouts": of_grpo(False)}
-    ),
+    mutations=LAW_FAULTS,
 )
 def law_prediction(measured: Measured) -> Finding:
     """The law says early what reward the remaining entropy will bring."""

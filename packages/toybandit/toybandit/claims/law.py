@@ -45,7 +45,7 @@ def fits(run: Trajectory, rollouts: int) -> tuple[Values, Values]:
 
 
 SIGNAL = (within("right", low=0.6), within("wrong", high=0.3), within("rollouts", high=150))
-"""What the live cases assume: rewards that differ between arms, and a run of the law's length."""
+"""Assumptions of the live cases: rewards differ between arms, and a run has the law's length."""
 EQUATION_6 = Theorem(
     name="Entropy Mechanism, equation 6",
     test="test_entropy_mechanism_equation_6.py",

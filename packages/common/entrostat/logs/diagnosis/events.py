@@ -1,4 +1,4 @@
-"""What happened to a run: its entropy fell or exploded, numbers were lost, its reward died; each with its step.
+"""Events of a run, each with its step: entropy falls or explodes, numbers are lost, the reward dies.
 
     happened = look([{"step": 0, "entropy": .5, "reward": .2}, ...])
     happened.told      "Entropy fell from 0.256 nats to 0.053 by step 60, then exploded from step 140 (6.36 nats); ..."
