@@ -6,6 +6,8 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 Entry = TypeVar("Entry")
+PART = 3
+"""Letters from which on a part of a name counts as near to it."""
 
 
 def unknown(kind: str, name: str, known: Iterable[str], listed: str = "", word: str = "") -> str:
@@ -14,7 +16,7 @@ def unknown(kind: str, name: str, known: Iterable[str], listed: str = "", word: 
     word: the name as the message shows it; in quotes by default.
     """
     names = list(known)
-    near = get_close_matches(name, names, n=2)
+    near = get_close_matches(name, names, n=2) or [one for one in names if len(name) >= PART and name in one][:2]
     told = f"did you mean {' or '.join(near)}?" if near else listed or f"choose from {', '.join(names)}"
     return f"unknown {kind} {word or repr(name)}; {told}"
 
