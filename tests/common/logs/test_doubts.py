@@ -52,6 +52,17 @@ def test_entropy_that_hardly_moves_or_stays_far_from_zero():
     assert any("long extrapolation" in text for text in said(far, -far))
 
 
+def test_a_forecast_that_is_worse_than_a_constant():
+    """The reward stands still while the entropy goes on falling: the first points promise a rise that never comes."""
+    reward = np.minimum(np.exp(1.2) - np.exp(FALLING), 0.5)
+    forecast = laws.predict_end(FALLING, reward)
+    found = said(FALLING, reward, prediction=forecast, outcome="score")
+    assert any("A constant predicts the rest better than the law does" in text for text in found), found
+    assert any(f"an end of {forecast.predicted[-1]:.3g}, which is no score of this run" in text for text in found), found
+    right = B - A * np.exp(FALLING) + noise(1e-3)
+    assert said(FALLING, right, prediction=laws.predict_end(FALLING, right)) == []
+
+
 def test_few_points_a_target_and_another_outcome():
     found = said(FALLING[:10], FALLING[:10], outcome="eval/pass@1", target=0.4)
     assert any("only 10 points" in text for text in found)

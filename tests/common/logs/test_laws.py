@@ -163,6 +163,19 @@ def test_the_end_is_predicted_from_the_beginning():
     assert laws.predict_end(FALLING, r, share=0.5).law.n == 50
 
 
+def test_a_constant_predicts_the_end_as_well():
+    """Eight points of reward 0, 0, 0, 0, 1, 1, 3, 3: of the first four the last one counts, and misses by 1, 1, 3, 3."""
+    reward = np.array([0, 0, 0, 0, 1, 1, 3, 3.0])
+    found = laws.predict_end([1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3], reward, share=0.5)
+    assert (found.constant, found.constant_rmse) == pytest.approx((0, math.sqrt(20 / 4)))
+    assert (found.least, found.most, found.beats_constant, found.within) == (0, 3, False, True)
+    longer = laws.predict_end(FALLING, B - A * np.exp(FALLING), share=0.5)
+    assert longer.constant == pytest.approx((B - A * np.exp(FALLING))[34:50].mean())
+    assert longer.beats_constant
+    stops = laws.predict_end(FALLING, -9 * np.exp(FALLING.clip(FALLING[14])))
+    assert not stops.within  # -10, where the run never leaves -49 to -28
+
+
 def test_a_run_log_is_read_and_incomplete_steps_left_out(tmp_path):
     log = RunLog(tmp_path, {}, seed=0)
     for step, (h, r) in enumerate([(1.0, 0.1), (float("nan"), 0.2), (0.8, 0.3), (0.7, 0.4)]):

@@ -79,7 +79,9 @@ def summary(found: Fit) -> str:
         error = found.prediction.end_error
         parts.append(
             f"From its first {found.prediction.law.n} points only, the law predicts a final reward that is "
-            f"{abs(error):.3f} too {'high' if error > 0 else 'low'}."
+            f"{abs(error):.3f} too {'high' if error > 0 else 'low'}; its RMSE over the rest is "
+            f"{found.prediction.rmse:.3f}, that of a constant, {found.prediction.constant:.3f}, "
+            f"{found.prediction.constant_rmse:.3f}."
         )
     return " ".join(parts)
 

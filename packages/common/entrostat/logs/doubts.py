@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .laws import Law, Score
+from .laws import Law, Prediction, Score
 
 POOR = 0.9
 """R² below which a fit counts as poor."""
@@ -22,18 +22,25 @@ FEW = 20
 
 
 def doubts(
-    law: Law, scores: Mapping[str, Score], entropy: ArrayLike, *, outcome: str = "reward", target: float | None = None
+    law: Law,
+    scores: Mapping[str, Score],
+    entropy: ArrayLike,
+    *,
+    prediction: Prediction | None = None,
+    outcome: str = "reward",
+    target: float | None = None,
 ) -> list[str]:
     """Return the reasons against a fit, one sentence each.
 
     Args:
         law, scores: results of `laws.fit` and `laws.alternatives`.
         entropy: entropies of the points (n,), nats.
+        prediction: result of `laws.predict_end`; None without one.
         outcome: name of R.
         target: target entropy of the run's controller, nats; None without one.
     """
     points = np.asarray(entropy, dtype=np.float64)
-    return [*_few(law), *_poor(law, outcome), *_bent(scores), *_narrow(points), *_held(target)]
+    return [*_few(law), *_poor(law, outcome), *_bent(scores), *_narrow(points), *_forecast(prediction, outcome), *_held(target)]
 
 
 def _few(law: Law) -> list[str]:
@@ -71,6 +78,21 @@ def _narrow(entropy: NDArray[np.float64]) -> list[str]:
             f"The run stays far from H = 0 (e^H from {low:.2f} to {high:.2f}): the ceiling is a long extrapolation."
         ]
     return []
+
+
+def _forecast(prediction: Prediction | None, outcome: str) -> list[str]:
+    found = []
+    if prediction and not prediction.beats_constant:
+        found.append(
+            f"A constant predicts the rest better than the law does: {prediction.constant:.3g}, with which the first "
+            f"{prediction.law.n} points end, has an RMSE of {prediction.constant_rmse:.3g}, the law {prediction.rmse:.3g}."
+        )
+    if prediction and not prediction.within:
+        found.append(
+            f"The law predicts an end of {prediction.predicted[-1]:.3g}, which is no {outcome} of this run: they go from "
+            f"{prediction.least:.3g} to {prediction.most:.3g}."
+        )
+    return found
 
 
 def _held(target: float | None) -> list[str]:

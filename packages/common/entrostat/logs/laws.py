@@ -77,6 +77,24 @@ class Prediction(NamedTuple):
     """Root of the mean squared error of the predicted rewards."""
     end_error: float
     """Predicted minus measured reward at the last point."""
+    constant: float
+    """Null, which needs no entropy: the mean reward of the last third of the first points."""
+    constant_rmse: float
+    """Root of the mean squared error of that constant."""
+    least: float
+    """Lowest and highest reward of all points."""
+    most: float
+
+    @property
+    def beats_constant(self) -> bool:
+        """True if the law predicts the rest better than the constant."""
+        return self.rmse < self.constant_rmse
+
+    @property
+    def within(self) -> bool:
+        """True if the predicted end is a reward that the run had, up to a tenth of their range."""
+        room = 0.1 * (self.most - self.least)
+        return self.least - room <= self.predicted[-1] <= self.most + room
 
 
 def read(run: str | Path) -> tuple[Array, Array]:
@@ -138,8 +156,10 @@ def predict_end(entropy: ArrayLike, reward: ArrayLike, share: float = 0.15) -> P
     if first < LEAST:
         raise ValueError(f"share {share:g} of {len(h)} points is {first}: a fit needs at least {LEAST}")
     law = fit(h[:first], r[:first])
-    error = law(h[first:]) - r[first:]
-    return Prediction(law, law(h[first:]), float(np.sqrt((error**2).mean())), float(error[-1]))
+    predicted, rest = law(h[first:]), r[first:]
+    constant = float(r[first - first // 3 : first].mean())
+    rmse, constant_rmse = (float(np.sqrt(((one - rest) ** 2).mean())) for one in (predicted, constant))
+    return Prediction(law, predicted, rmse, float(predicted[-1] - rest[-1]), constant, constant_rmse, r.min(), r.max())
 
 
 def persistence(residual: Array) -> float:

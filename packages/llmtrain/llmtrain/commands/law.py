@@ -96,10 +96,19 @@ def rows(found: RunLaw) -> dict[str, str]:
         f"predicted end, {found.against}": "",
         "measured end": f"{found.points.outcome[-1]:.3f}",
         "RMSE of the rest": "",
+        "a constant instead": "",
+        "its RMSE": "",
     }
     if prediction is not None:
-        numbers = f"{prediction.law.n} points", f"{prediction.predicted[-1]:.3f}", f"{prediction.rmse:.3f}"
-        predicted = dict(zip(predicted, (*numbers[:2], predicted["measured end"], numbers[2]), strict=True))
+        last = prediction.predicted[-1]
+        end = f"{last:.3f}" if prediction.within else f"{last:.3g}, out of range"
+        predicted |= {
+            "fitted to the first": f"{prediction.law.n} points",
+            f"predicted end, {found.against}": end,
+            "RMSE of the rest": f"{prediction.rmse:{'.3f' if prediction.rmse < 1e3 else '.3g'}}",
+            "a constant instead": f"{prediction.constant:.3f}",
+            "its RMSE": f"{prediction.constant_rmse:.3f}",
+        }
     return {
         "points": f"{law.n}",
         "a": held(law.a, law.a_interval),
@@ -128,6 +137,8 @@ def to_json(found: RunLaw) -> dict[str, Any]:
             "end": float(prediction.predicted[-1]),
             "measured_end": float(found.points.outcome[-1]),
             "rmse": prediction.rmse,
+            "constant": prediction.constant,
+            "constant_rmse": prediction.constant_rmse,
         },
         "warnings": list(found.warnings),
     }

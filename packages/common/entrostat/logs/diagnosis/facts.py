@@ -92,6 +92,8 @@ class Lawful(NamedTuple):
     """R² of the law minus that of the null, a parabola in the step."""
     gain_interval: tuple[float, float]
     """Its 95% interval, by resampled blocks of steps."""
+    prediction: laws.Prediction | None
+    """Forecast of the rest from the first points, beside a constant; None if these are too few."""
     doubts: tuple[str, ...]
 
     @property
@@ -267,8 +269,12 @@ def _law(metrics: Metrics, target: float | None) -> tuple[Lawful | None, str]:
         law, scores = laws.fit(h, r), laws.alternatives(h, r)
     except ValueError as error:
         return None, str(error)
-    reasons = doubts(law, scores, h, target=target)
-    return Lawful(law, *_over_time(at, h, r, law), tuple(reasons)), ""
+    try:
+        prediction = laws.predict_end(h, r)
+    except ValueError:  # too few points, or an entropy that has not moved yet
+        prediction = None
+    reasons = doubts(law, scores, h, prediction=prediction, target=target)
+    return Lawful(law, *_over_time(at, h, r, law), prediction, tuple(reasons)), ""
 
 
 def _over_time(at: NDArray[np.int64], h: Array, r: Array, law: laws.Law) -> tuple[float, tuple[float, float]]:
