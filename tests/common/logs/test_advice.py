@@ -62,6 +62,26 @@ def test_other_courses():
     assert names(measure([])) == []
 
 
+@pytest.mark.parametrize(
+    ("metrics", "asked"),
+    [
+        (run(9.0), ["exploded"]),
+        (run(None), ["numbers lost"]),
+        (run(1.0, **{"mismatch/logp_gap": 0.2}), ["engines differ", "entropy is there"]),
+        (run(1.0, **{"groups/no_signal": 0.97}), ["no signal", "entropy is there"]),
+        (run(1.0, truncated=0.95), ["cut off", "entropy is there"]),
+    ],
+)
+def test_events_have_their_advice(metrics, asked):
+    """It begins with no evidence here, names public reports, and has nothing to paste."""
+    found = advise(measure(metrics))
+    assert [one.rule.name for one in found] == asked
+    section = told(found[0])
+    assert section.lines[0].startswith(f"{NO_EVIDENCE}: no committed study")
+    assert any(line.startswith("Reported by others: ") for line in section.lines)
+    assert not found[0].settings
+
+
 def test_pass_at_k_alone_is_reason_enough():
     ends = [{"eval/pass@8": 0.6, "eval/pass@8/low": 0.5, "eval/pass@8/high": 0.7}]
     ends += [{"eval/pass@8": 0.3, "eval/pass@8/low": 0.2, "eval/pass@8/high": 0.4}]
@@ -118,8 +138,9 @@ def test_loops_that_miss_support_nothing(results):
 
 def test_without_evidence_it_says_so_and_gives_nothing_to_paste():
     for rule in rules():
-        if rule.evidence["kind"] == "none":
-            assert (rule.found().lines, rule.found().supports, rule.controller) == ((), False, "")
+        if rule.evidence["kind"] in ("none", "reported"):
+            assert (rule.found().supports, rule.controller) == (False, "")
+            assert bool(rule.found().lines) == (rule.evidence["kind"] == "reported")
     (unsure,) = advise(measure(run(0.9)))
     assert told(unsure).title == "No evidence here to “Control the entropy”"
 

@@ -58,7 +58,9 @@ def test_a_forecast_that_is_worse_than_a_constant():
     forecast = laws.predict_end(FALLING, reward)
     found = said(FALLING, reward, prediction=forecast, outcome="score")
     assert any("A constant predicts the rest better than the law does" in text for text in found), found
-    assert any(f"an end of {forecast.predicted[-1]:.3g}, which is no score of this run" in text for text in found), found
+    assert any(f"an end of {forecast.predicted[-1]:.3g}, which is no score of this run" in text for text in found), (
+        found
+    )
     right = B - A * np.exp(FALLING) + noise(1e-3)
     assert said(FALLING, right, prediction=laws.predict_end(FALLING, right)) == []
 

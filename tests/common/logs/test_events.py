@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from entrostat.logs.diagnosis.events import Fall, look
+from entrostat.logs.diagnosis.events import Fall, look, looks_at
 from entrostat.logs.foreign.foreign_runs import read_file
 
 
@@ -67,6 +67,55 @@ def test_a_reward_that_dies():
     assert look(run([1.0] * 14, reward=reward[:13])).died is None  # four in a row are too few
     assert look(run([1.0] * 14, reward=[0.0] * 14)).died is None  # it never lived
     assert look(run([1.0] * 14, reward=[-1.0] * 14)).died is None
+
+
+def test_responses_that_grow_or_shrink():
+    assert look(run([1.0] * 12, response_length=[100] * 6 + [200] * 6)).length == (100, 200)
+    assert look(run([1.0] * 12, response_length=[200] * 6 + [100] * 6)).told == (
+        "Responses shrank from 200 to 100 tokens."
+    )
+    assert look(run([1.0] * 12, response_length=[101] * 6 + [200] * 6)).length is None
+    assert look(run([1.0] * 12, response_length=[0] * 6 + [200] * 6)).length is None
+
+
+def test_an_evaluation_that_falls_while_the_training_reward_rises():
+    """Its running median is best around step 2 and ends at .7 of it."""
+    evaluations = {"eval/avg@8": [0.30, 0.40, 0.50, 0.50, 0.48, 0.42, 0.35, 0.35, 0.35]}
+    rising, falling = [0.1 * s for s in range(9)], [0.9 - 0.1 * s for s in range(9)]
+    assert look(run([1.0] * 9, reward=rising, **evaluations)).declined == ("eval/avg@8", 0.5, 2, 0.35)
+    assert look(run([1.0] * 9, reward=falling, **evaluations)).declined is None
+    assert look(run([1.0] * 9, **evaluations)).declined is None  # there is no training reward
+    noisy = {"eval/avg@8": [0.5, 0.1, 0.5, 0.5, 0.1, 0.5, 0.1, 0.5, 0.1]}
+    assert look(run([1.0] * 9, reward=rising, **noisy)).declined is None
+    spread = {"eval/avg@8/high": evaluations["eval/avg@8"], "eval/length": evaluations["eval/avg@8"]}
+    assert look(run([1.0] * 9, reward=rising, **spread)).declined is None
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        ("eval/pass@8", True),
+        ("eval_reward", True),
+        ("val-core/openai/gsm8k/acc/mean@8", True),
+        ("val/test_score/math", True),
+        ("eval/pass@8/low", False),
+        ("val-core/math/acc/std@8", False),
+        ("eval/entropy", False),
+        ("reward", False),
+    ],
+)
+def test_names_of_evaluations(name, is_one):
+    assert looks_at(name) == (is_one or name == "reward")
+
+
+def test_marks_are_in_the_order_of_steps():
+    entropy = [1.0] * 10 + [0.1] * 10 + [5.0] * 10 + [None] * 5
+    assert look(run(entropy, reward=[0.5] * 25 + [0.0] * 10)).marks == [
+        (10, "fell"),
+        (20, "exploded"),
+        (25, "reward dead"),
+        (30, "NaN"),
+    ]
 
 
 def test_levels_of_the_last_third():

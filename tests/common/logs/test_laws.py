@@ -164,7 +164,7 @@ def test_the_end_is_predicted_from_the_beginning():
 
 
 def test_a_constant_predicts_the_end_as_well():
-    """Eight points of reward 0, 0, 0, 0, 1, 1, 3, 3: of the first four the last one counts, and misses by 1, 1, 3, 3."""
+    """Rewards 0, 0, 0, 0, 1, 1, 3, 3: of the first four the last one counts, and misses by 1, 1, 3, 3."""
     reward = np.array([0, 0, 0, 0, 1, 1, 3, 3.0])
     found = laws.predict_end([1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3], reward, share=0.5)
     assert (found.constant, found.constant_rmse) == pytest.approx((0, math.sqrt(20 / 4)))

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from entrostat.logs.foreign.metric_names import NAMES, page, translate
+import pytest
+
+from entrostat.logs.foreign.metric_names import NAMES, candidates, page, translate, wrote
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -42,3 +44,26 @@ def test_no_two_metrics_get_one_name():
 
 def test_the_page_has_the_table():
     assert page() in (DOCS / "metrics.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("ours", "names", "found"),
+    [
+        ("entropy", ["pi/entropy", "Policy_Entropy/mean", "lr"], ("Policy_Entropy/mean", "pi/entropy")),
+        ("entropy", ["entropy/std", "entropy_coef", "target_entropy", "eval/entropy", "entropy/max"], ()),
+        ("reward", ["mine/score", "returns", "reward_std", "advantages/reward"], ("mine/score", "returns")),
+        (
+            "mismatch/logp_gap",
+            ["training/rollout_probs_diff_mean", "probs_diff_max"],
+            ("training/rollout_probs_diff_mean",),
+        ),
+    ],
+)
+def test_names_that_look_like_one(ours, names, found):
+    assert candidates(ours, names) == found
+
+
+def test_who_wrote_a_log():
+    assert wrote(["actor/entropy", "critic/score/mean", "step_time"]) == "verl"
+    assert wrote(["completions/mean_length", "mine"]) == "TRL"
+    assert wrote(["mine"]) == ""

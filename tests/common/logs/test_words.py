@@ -56,11 +56,30 @@ def test_the_settings_that_are_named_exist():
     assert read_config(["--rollout.name", "vllm", "--eval.every", "5"], "x").rollout.name == "vllm"
 
 
+def test_names_that_are_not_known_are_asked_about():
+    asked = lines("In short", [{"step": s, "pi/entropy_mean": 1.0, "Score": 0.5, "prob_diff": 0.1} for s in range(9)])
+    assert asked[1:] == (
+        "No entropy is logged under a known name: is “pi/entropy_mean” it? --entropy pi/entropy_mean",
+        "No reward is logged under a known name: is “Score” it? --reward Score",
+        "No difference between engine and trainer is logged under a known name: is “prob_diff” it? --gap prob_diff",
+    )
+    said = text(measure([{"step": s, "pi/entropy_mean": 1.0, "prob_diff": 0.1} for s in range(9)]))
+    assert "No entropy is logged. " not in said
+    assert "No mismatch" not in said
+
+
+def test_what_is_read_is_named():
+    assert lines("In short", run(reward=np.ones(40)))[1] == "Read from entropy, reward."
+
+
 def test_few_entropies_and_odd_ones():
     assert lines("Collapse", run()[:4]) == ("Cannot be told: 10 entropies are needed, 4 are logged.",)
     assert lines("Collapse", run(entropy=-np.ones(40))) == ("Cannot be told: the first are not positive.",)
     assert lines("Collapse", run(entropy=np.ones(40)))[0] == "No collapse."
     assert lines("Collapse", run())[0] == "Collapsed at step 20."
+    assert lines("Collapse", run(entropy=np.arange(40) + 1.0))[0] == "Not collapsed at the end: it exploded."
+    lost = [{"step": s, "entropy": 1.0 if s < 30 else None} for s in range(40)]
+    assert lines("Collapse", lost)[0] == "Cannot be told: the entropy is not a number from step 30."
 
 
 def test_the_law_and_its_null():

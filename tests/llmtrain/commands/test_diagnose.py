@@ -102,3 +102,38 @@ def test_bad_input_is_told_in_one_line(args, message, tmp_path, monkeypatch, cap
     said = capsys.readouterr().err.strip()
     assert message in said
     assert "\n" not in said
+
+
+def explosion(path, entropy="entropy"):
+    lines = [{"step": s, entropy: 0.5 if s < 20 else 9.0, "reward": 0.5 if s < 40 else 0.0} for s in STEPS.tolist()]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_it_begins_with_what_happened_and_a_picture(tmp_path, capsys):
+    assert main(["diagnose", str(explosion(tmp_path / "x.jsonl")), "--png", str(tmp_path / "drawn")]) == 0
+    said = capsys.readouterr().out
+    assert "In short\n  Entropy starts at 0.5 nats and exploded from step 20 (up to 9 nats); the reward is dead" in said
+    assert "▲ exploded 20, reward dead 40" in said
+    assert said.endswith(f"figure: {tmp_path / 'drawn.png'}\n")
+    assert (tmp_path / "drawn.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_column_can_be_named(tmp_path, capsys):
+    path = explosion(tmp_path / "x.jsonl", "mine/entropy")
+    assert "is “mine/entropy” it? --entropy mine/entropy" in printed(capsys, path)
+    assert "exploded from step 20" in printed(capsys, path, "--entropy", "mine/entropy")
+    assert main(["diagnose", str(path), "--entropy", "typo"]) == 2
+    assert "x has logged no 'typo'; its metrics: mine/entropy, reward" in capsys.readouterr().err
+
+
+def test_one_picture_is_of_one_run(tmp_path, capsys):
+    path = explosion(tmp_path / "x.jsonl")
+    assert main(["diagnose", str(path), str(path), "--png", "x.png"]) == 2
+    assert "--png draws one run, not the 2 that are given" in capsys.readouterr().err
+
+
+def test_a_data_set_is_no_log(tmp_path, capsys):
+    (tmp_path / "train.jsonl").write_text('{"question": "1 + 1?", "answer": "2"}\n')
+    assert main(["diagnose", str(tmp_path / "train.jsonl")]) == 2
+    assert "is a data set, whose rows have question and answer, and not the log of a run" in capsys.readouterr().err

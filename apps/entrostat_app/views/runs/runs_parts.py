@@ -146,8 +146,8 @@ def draw_law(root: Path, logs: Sequence[Log], name: str, share: float) -> None:
     with left:
         charts.show(picture, key="runs.law")
     with right:
-        told = {"prediction": found.prediction, "target": target_of(log.config)}
-        for warning in doubts(found.law, found.scores, found.entropy, **told):
+        target = target_of(log.config)
+        for warning in doubts(found.law, found.scores, found.entropy, prediction=found.prediction, target=target):
             st.warning(warning, icon=":material/warning:")
         st.info(plain(run_law.summary(found)), icon=":material/visibility:")
         if found.prediction is None:

@@ -40,7 +40,14 @@ def doubts(
         target: target entropy of the run's controller, nats; None without one.
     """
     points = np.asarray(entropy, dtype=np.float64)
-    return [*_few(law), *_poor(law, outcome), *_bent(scores), *_narrow(points), *_forecast(prediction, outcome), *_held(target)]
+    return [
+        *_few(law),
+        *_poor(law, outcome),
+        *_bent(scores),
+        *_narrow(points),
+        *_forecast(prediction, outcome),
+        *_held(target),
+    ]
 
 
 def _few(law: Law) -> list[str]:
@@ -85,12 +92,13 @@ def _forecast(prediction: Prediction | None, outcome: str) -> list[str]:
     if prediction and not prediction.beats_constant:
         found.append(
             f"A constant predicts the rest better than the law does: {prediction.constant:.3g}, with which the first "
-            f"{prediction.law.n} points end, has an RMSE of {prediction.constant_rmse:.3g}, the law {prediction.rmse:.3g}."
+            f"{prediction.law.n} points end, has an RMSE of {prediction.constant_rmse:.3g}, "
+            f"the law {prediction.rmse:.3g}."
         )
     if prediction and not prediction.within:
         found.append(
-            f"The law predicts an end of {prediction.predicted[-1]:.3g}, which is no {outcome} of this run: they go from "
-            f"{prediction.least:.3g} to {prediction.most:.3g}."
+            f"The law predicts an end of {prediction.predicted[-1]:.3g}, which is no {outcome} of this run: they go "
+            f"from {prediction.least:.3g} to {prediction.most:.3g}."
         )
     return found
 

@@ -2,10 +2,14 @@
 
 llmtrain diagnose runs/countdown                run of llmtrain or toybandit
 llmtrain diagnose verl.log --target 0.3         log of another trainer, whose controller has a target
+llmtrain diagnose mine.csv --entropy ent/mean   log whose names are not known
 """
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from entrostat.logs.foreign.foreign_runs import HELP
-from entrostat.settings.commandline import Arguments
+from entrostat.settings.commandline import Arguments, writing
 
 
 def main(args: list[str]) -> int:
@@ -13,15 +17,46 @@ def main(args: list[str]) -> int:
     parser = Arguments(prog="llmtrain diagnose", description=main.__doc__, epilog=HELP)
     parser.add_argument("runs", nargs="+", help="run folders, or logs of other trainers")
     parser.add_argument("--target", type=float, help="target entropy (nats) of a run whose log does not have it")
+    parser.add_argument("--entropy", metavar="NAME", help="logged metric that is the policy's entropy (nats)")
+    parser.add_argument("--reward", metavar="NAME", help="logged metric that is the training reward")
+    parser.add_argument(
+        "--gap", metavar="NAME", help="logged metric that is the mean |log p| between engine and trainer (nats)"
+    )
+    parser.add_argument("--png", metavar="FILE", help="also draw entropy, reward and the events; one run")
     given = parser.parse_args(args)
     from entrostat.logs.diagnosis.facts import measure
+    from entrostat.logs.diagnosis.sketch import sketch
     from entrostat.logs.diagnosis.words import text
 
-    from ..studies.comparison import Run
+    from ..studies.comparison import Run, picture
 
-    for run in (run for path in given.runs for run in Run.read_all(path)):
+    runs = [run for path in given.runs for run in Run.read_all(path)]
+    if given.png and len(runs) > 1:
+        raise ValueError(f"--png draws one run, not the {len(runs)} that are given: llmtrain compare draws several")
+    for run in runs:
         print(f"{run.name}: {len(run.metrics)} steps\n")
         if run.imported:
             print(f"imported: {run.imported}\n")
-        print(f"{text(measure(run.metrics, run.config, given.target))}\n")
+        named = {"entropy": given.entropy, "reward": given.reward, "mismatch/logp_gap": given.gap}
+        metrics = renamed(run.name, run.metrics, {ours: name for ours, name in named.items() if name})
+        facts = measure(metrics, run.config, given.target)
+        print(f"{text(facts, sketch(metrics, facts.happened.marks))}\n")
+        if given.png:
+            from ..studies.diagnosis_figure import figure
+
+            place = picture(given.png)
+            with writing(place):
+                figure(run.name, metrics, facts.happened, place)
+            print(f"figure: {place}")
     return 0
+
+
+def renamed(run: str, metrics: Sequence[Mapping[str, Any]], named: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the metrics with those that are named under entrostat's names. Raises ValueError for an unknown one."""
+    logged = sorted(set[str]().union(*metrics) - {"step"})
+    for name in named.values():
+        if name not in logged:
+            raise ValueError(f"{run} has logged no {name!r}; its metrics: {', '.join(logged) or 'none'}")
+    return [
+        {**line, **{ours: line[name] for ours, name in named.items() if name in line}} for line in map(dict, metrics)
+    ]

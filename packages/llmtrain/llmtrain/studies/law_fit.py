@@ -82,7 +82,5 @@ def fit_run(run: Run, against: str = "reward", share: float = 0.15) -> RunLaw:
         if not 0 < share < 1:
             raise
         refused.append(f"The end is not predicted: {error}.")
-    against_it = doubts(
-        law, scores, entropy, prediction=prediction, outcome=against, target=run.target
-    )
+    against_it = doubts(law, scores, entropy, prediction=prediction, outcome=against, target=run.target)
     return RunLaw(run.name, against, found, law, scores, prediction, (*against_it, *refused))

@@ -1,11 +1,15 @@
 """Section Diagnosis of the page Runs: the words and settings of `llmtrain diagnose`."""
 
+import json
+
 import numpy as np
 import pytest
+import vl_convert
 from streamlit.testing.v1 import AppTest
 
 from entrostat.logs.diagnosis import words
 from entrostat.logs.diagnosis.advice import advise
+from entrostat.logs.diagnosis.events import look
 from entrostat.logs.diagnosis.facts import measure
 from entrostat.logs.runlog import RunLog, read_metrics
 from entrostat_app.launch import RUNS
@@ -46,13 +50,14 @@ def test_it_says_what_the_command_says(root):
     app = opened()
     found = measure(read_metrics(root / "fallen"), CONFIG)
     assert found.entropy.collapse == 37
-    drawn = "\n".join(element.value for element in app.markdown)
+    drawn = "\n".join(element.value for element in (*app.markdown, *app.subheader, *app.caption))
     for section in (*words.sections(found), *map(words.told, advise(found))):
         for line in section.lines:
             assert plain(line) in drawn
     assert [tab.label for tab in app.tabs][:3] == ["TRL", "verl", "llmtrain"]
     pasted = [text for one in advise(found) for text in one.settings.values()]
     assert [code.value for code in app.code] == pasted
+    assert app.subheader[0].value == plain("Entropy fell from 0.6 nats to 0.1 by step 37.")
     titles = [expander.label for expander in app.expander]
     assert [title for title in titles if title.startswith("Do not expect a wider clip")]
 
@@ -78,6 +83,46 @@ def test_seeds_count_with_their_mean():
     steps = np.arange(60.0)
     entropy = np.where(steps < 37, 0.6, 0.1)
     log = Log("two", {}, {"entropy": Series(steps, np.stack([entropy, entropy + 0.2]))}, "done")
-    found = run_diagnosis.facts(log, None)
+    found = measure(run_diagnosis.metrics(log, {}))
     assert found.entropy.start == pytest.approx(0.7)
     assert found.entropy.collapse == 37
+
+
+@pytest.mark.parametrize(("name", "index"), [("actor/entropy", 1), ("train/entropy", 0)])
+def test_a_log_opens_with_its_verdict_and_the_tab_of_its_trainer(root, name, index):
+    lines = [f'{{"step": {s}, "data": {{"{name}": {0.9 if s < 20 else 0.1}, "reward": {s / 60}}}}}' for s in range(60)]
+    (root / "theirs.jsonl").write_text("\n".join(lines))
+    app = opened(runs="theirs.jsonl")
+    assert app.subheader[0].value == plain("Entropy fell from 0.9 nats to 0.1 by step 20.")
+    assert {tabs.default_tab_index for tabs in tab_containers(app.main)} == {index}
+
+
+def tab_containers(block):
+    """Yield the settings of all rows of tabs below a block of the page."""
+    for child in getattr(block, "children", {}).values():
+        proto = getattr(child, "proto", None)
+        if proto is not None and proto.DESCRIPTOR.name == "Block" and proto.HasField("tab_container"):
+            yield proto.tab_container
+        yield from tab_containers(child)
+
+
+def test_the_picture_marks_the_events():
+    lines = [{"step": s, "entropy": 0.9 if s < 20 else 0.01, "reward": s / 60} for s in range(60)]
+    drawn = run_diagnosis.picture(lines, look(lines))
+    assert drawn.frame["word"].dropna().tolist() == ["fell 20"]
+    values = json.loads(drawn.frame.to_json(orient="records"))
+    svg = vl_convert.vegalite_to_svg({**drawn.spec, "data": {"name": "all"}, "datasets": {"all": values}})
+    assert "fell 20" in svg
+    assert "entropy (nats)" in svg
+    assert run_diagnosis.picture([{"step": 0, "loss": 1.0}], look([])) is None
+
+
+def test_a_column_of_another_name_is_asked_for(root):
+    lines = [f'{{"step": {s}, "mine/entropy_of_policy": {0.9 if s < 20 else 0.1}, "reward": 0.5}}' for s in range(60)]
+    (root / "mine.jsonl").write_text("\n".join(lines))
+    app = opened(runs="mine.jsonl")
+    asked = app.selectbox(key="runs.is_entropy")
+    assert asked.options == ["mine/entropy_of_policy"]
+    assert "Entropy fell" not in app.subheader[0].value
+    asked.set_value("mine/entropy_of_policy").run()
+    assert app.subheader[0].value.startswith("Entropy fell from 0.9 nats")

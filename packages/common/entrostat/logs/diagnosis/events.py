@@ -1,4 +1,4 @@
-"""Events of a run, each with its step: entropy falls or explodes, numbers are lost, the reward dies.
+"""Events of a run, each with its step: entropy falls or explodes, numbers are lost, the reward dies, evaluations fall.
 
     happened = look([{"step": 0, "entropy": .5, "reward": .2}, ...])
     happened.told      "Entropy fell from 0.256 nats to 0.053 by step 60, then exploded from step 140 (6.36 nats); ..."
@@ -6,6 +6,7 @@
 Both ends count: a collapse that is over by the end of the log is told, and so is an entropy that rises without bound.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -21,10 +22,21 @@ EXPLODED = 3.0
 """The same at or above which it exploded, unless a controller has a target of that size."""
 ALIVE = 0.02
 """Share of its best running median below which a reward is dead."""
+LONGER = 2.0
+"""Factor by which responses grow or shrink that is told."""
+DECLINED = 0.8
+"""Share of its best running median at or below which an evaluation has fallen, if by more than NOISE."""
+NOISE = 3.0
+"""Standard deviations of an evaluation, by its successive differences."""
+FEWEST_EVALUATIONS = 6
+EVALUATION = re.compile(r"(?:eval|val|test)[/_-].*(?:pass@|avg@|maj@|acc|reward|score)", re.IGNORECASE)
+"""Names of evaluations that are better the higher they are, unless they have one of SPREADS in them."""
+SPREADS = {"low", "high", "std", "min", "max"}
 LEVELS = {
     "mismatch/logp_gap": (0.05, "engine and trainer differ by {:.2g} nats a token"),
     "groups/no_signal": (0.9, "{:.0%} of the groups have one reward and no signal"),
     "truncated": (0.5, "{:.0%} of the responses are cut off"),
+    "clip_fraction": (0.2, "{:.0%} of the tokens are clipped"),
 }
 """Metrics whose mean over the last third is told from this value on, and how."""
 GUARDED = ("entropy", "reward", "loss", "grad_norm")
@@ -37,6 +49,15 @@ class Fall(NamedTuple):
     step: int
     low: float
     low_step: int
+
+
+class Decline(NamedTuple):
+    """Evaluation that fell after its best value, while the training reward did not."""
+
+    metric: str
+    best: float
+    best_step: int
+    last: float
 
 
 class Happened(NamedTuple):
@@ -53,6 +74,21 @@ class Happened(NamedTuple):
     """Step from which the reward is dead, and its best running median before."""
     levels: dict[str, float]
     """Metrics of LEVELS that are beyond their limit, and their mean over the last third."""
+    length: tuple[float, float] | None
+    """Mean response length at the start and at the end, if they differ by LONGER."""
+    declined: Decline | None
+    read: tuple[str, ...]
+    """Metrics that were looked at."""
+
+    @property
+    def marks(self) -> list[tuple[int, str]]:
+        """Steps of the events and a word for each, in their order."""
+        found = [(self.fell.step, "fell")] if self.fell else []
+        found += [(self.exploded[0], "exploded")] if self.exploded else []
+        found += [(step, "NaN") for step in sorted(set(self.lost.values()))]
+        found += [(self.died[0], "reward dead")] if self.died else []
+        found += [(self.declined.best_step, "best evaluation")] if self.declined else []
+        return sorted(found)
 
     @property
     def told(self) -> str:
@@ -73,7 +109,13 @@ class Happened(NamedTuple):
             parts.append(f"not a number: {', '.join(lost)}")
         if self.died:
             parts.append(f"the reward is dead since step {self.died[0]} (it was {self.died[1]:.3g})")
+        if self.declined:
+            name, best, step, last = self.declined
+            parts.append(f"{name} fell from {best:.3g} at step {step} to {last:.3g} while the training reward did not")
         parts += [LEVELS[name][1].format(value) for name, value in self.levels.items()]
+        if self.length:
+            grew = "grew" if self.length[1] > self.length[0] else "shrank"
+            parts.append(f"responses {grew} from {self.length[0]:.0f} to {self.length[1]:.0f} tokens")
         said = "; ".join(parts).replace("; then ", ", then ")
         return f"{said[:1].upper()}{said[1:]}." if said else ""
 
@@ -84,7 +126,7 @@ def look(metrics: Sequence[Mapping[str, Any]], target: float | None = None) -> H
     metrics: a mapping for each step, with `step` and metrics under entrostat's names; None or NaN where a value is no
     number. target: target entropy (nats), near which an entropy does not count as exploded.
     """
-    at, entropy = _numbers(metrics, "entropy")
+    at, entropy = numbers(metrics, "entropy")
     first = float(entropy[0]) if len(entropy) and entropy[0] > 0 else None
     fell = exploded = None
     if first is not None:
@@ -97,12 +139,56 @@ def look(metrics: Sequence[Mapping[str, Any]], target: float | None = None) -> H
             low = start + int(entropy[start:end].argmin())
             fell = Fall(int(at[start]), float(entropy[low]), int(at[low]))
     lost = {name: step for name in GUARDED if (step := _lost(metrics, name)) is not None}
-    late = {name: values[-max(len(values) // 3, 1) :] for name in LEVELS if len(values := _numbers(metrics, name)[1])}
+    late = {name: values[-max(len(values) // 3, 1) :] for name in LEVELS if len(values := numbers(metrics, name)[1])}
     levels = {name: float(values.mean()) for name, values in late.items() if values.mean() >= LEVELS[name][0]}
-    return Happened(first, fell, exploded, lost, _died(*_numbers(metrics, "reward")), levels)
+    return Happened(
+        first,
+        fell,
+        exploded,
+        lost,
+        died=_died(*numbers(metrics, "reward")),
+        levels=levels,
+        length=_length(numbers(metrics, "response_length")[1]),
+        declined=_declined(metrics),
+        read=tuple(sorted(name for name in set[str]().union(*metrics) if looks_at(name))),
+    )
 
 
-def _numbers(metrics: Sequence[Mapping[str, Any]], name: str) -> tuple[NDArray[np.int64], Array]:
+def looks_at(name: str) -> bool:
+    """Return True if `look` reads a metric."""
+    return name in (*GUARDED, *LEVELS, "response_length") or _is_evaluation(name)
+
+
+def _is_evaluation(name: str) -> bool:
+    return EVALUATION.match(name) is not None and SPREADS.isdisjoint(re.split("[^a-z0-9]+", name.lower()))
+
+
+def _length(length: Array) -> tuple[float, float] | None:
+    if len(length) < 2 * LASTS:
+        return None
+    first, last = float(length[:LASTS].mean()), float(length[-LASTS:].mean())
+    return (first, last) if max(first, last) >= LONGER * min(first, last) > 0 else None
+
+
+def _declined(metrics: Sequence[Mapping[str, Any]]) -> Decline | None:
+    """Return the evaluation that fell most, by running medians of three; None if none fell."""
+    at, reward = numbers(metrics, "reward")
+    found = []
+    for name in sorted(filter(_is_evaluation, set[str]().union(*metrics))):
+        steps, values = numbers(metrics, name)
+        if len(values) < FEWEST_EVALUATIONS:
+            continue
+        medians = np.median(np.lib.stride_tricks.sliding_window_view(values, 3), axis=1)
+        best, last = int(medians.argmax()), medians[-1]
+        noise = np.median(np.abs(np.diff(values))) / (0.6745 * np.sqrt(2))
+        fell = medians[best] > 0 and last <= min(DECLINED * medians[best], medians[best] - NOISE * noise)
+        then, now = reward[at <= steps[best + 1]][-LASTS:], reward[at > steps[best + 1]][-LASTS:]
+        if fell and len(then) and len(now) and now.mean() >= then.mean():
+            found.append(Decline(name, float(medians[best]), int(steps[best + 1]), float(last)))
+    return min(found, key=lambda one: one.last / one.best, default=None)
+
+
+def numbers(metrics: Sequence[Mapping[str, Any]], name: str) -> tuple[NDArray[np.int64], Array]:
     """Return the steps at which a metric has a finite value, and the values, (n,) each."""
     pairs = [(line["step"], line[name]) for line in metrics if isinstance(line.get(name), int | float)]
     pairs = [pair for pair in pairs if np.isfinite(pair[1])]

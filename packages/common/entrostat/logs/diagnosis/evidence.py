@@ -143,9 +143,20 @@ def none() -> Found:
     return Found((), False)
 
 
+def reported(reports: Sequence[str]) -> Found:
+    """Return what others report, which was not measured here."""
+    return Found(tuple(f"Reported by others: {report}" for report in reports), False)
+
+
 def _protocol(study: Mapping[str, Any]) -> str:
     return f"{study['page']}: {MODEL}, {study['steps']} rollout steps, {study['seeds']} seeds"
 
 
-FINDERS: dict[str, Callable[..., Found]] = {"paid": paid, "held": held, "alike": alike, "none": none}
+FINDERS: dict[str, Callable[..., Found]] = {
+    "paid": paid,
+    "held": held,
+    "alike": alike,
+    "none": none,
+    "reported": reported,
+}
 """Kinds of evidence, as rules name them."""

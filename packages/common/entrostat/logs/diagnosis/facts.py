@@ -20,8 +20,9 @@ from ...numbers.draws import generator_seed
 from ...registry import ALIASES
 from .. import laws
 from ..doubts import doubts
+from ..foreign.metric_names import LOOKS_LIKE, candidates
 from ..runlog import HOLDS_WITHIN, moving_target, target_of
-from .events import GUARDED, LEVELS, Happened, look
+from .events import Happened, look, looks_at
 
 Array = NDArray[np.float64]
 Metrics = Sequence[Mapping[str, Any]]
@@ -156,6 +157,8 @@ class Facts:
     control: Control
     breadth: Breadth | None
     happened: Happened
+    candidates: Mapping[str, tuple[str, ...]]
+    """Logged metrics that may be one that is missing under a known name, by entrostat's name."""
 
     @property
     def clipped(self) -> float | None:
@@ -181,7 +184,8 @@ def measure(metrics: Metrics, config: Mapping[str, Any] | None = None, target: f
     """
     if target is not None and not target >= 0:
         raise ValueError(f"a target is an entropy in nats, 0 or more, not {target:g}")
-    names = {name for name in set[str]().union(*metrics) if reads(name)}
+    logged = set[str]().union(*metrics)
+    names = {name for name in logged if reads(name)}
     metrics = [{name: line[name] for name in ("step", *names) if name in line} for line in metrics]
     controller = str((config or {}).get("controller") or "")
     at, entropy = series(metrics, "entropy")
@@ -199,6 +203,7 @@ def measure(metrics: Metrics, config: Mapping[str, Any] | None = None, target: f
         control=_control(metrics, entropy, target),
         breadth=_breadth(metrics),
         happened=look(metrics, target),
+        candidates={ours: found for ours in LOOKS_LIKE if ours not in logged and (found := candidates(ours, logged))},
     )
 
 
@@ -209,7 +214,7 @@ def parts(controller: str) -> list[str]:
 
 def reads(name: str) -> bool:
     """Return True if `measure` reads a metric."""
-    known = name in (*GUARDED, *LEVELS, *CLIPPING, *ENGINES, *COEFFICIENTS) or name.endswith("/target")
+    known = looks_at(name) or name in (*CLIPPING, *ENGINES, *COEFFICIENTS) or name.endswith("/target")
     return known or PASSED.fullmatch(name.removesuffix("/low").removesuffix("/high")) is not None
 
 
@@ -328,7 +333,12 @@ def _breadth(metrics: Metrics) -> Breadth | None:
 
 CONDITIONS: dict[str, Callable[[Facts], bool]] = {
     "collapsed": lambda facts: facts.entropy is not None and facts.entropy.collapse is not None,
-    "not collapsed": lambda facts: facts.entropy is not None and facts.entropy.collapse is None,
+    "not collapsed": lambda facts: (
+        facts.entropy is not None
+        and facts.entropy.collapse is None
+        and facts.happened.exploded is None
+        and not facts.happened.lost
+    ),
     "entropy rose": lambda facts: (
         facts.entropy is not None
         and facts.entropy.late > ROSE * facts.entropy.start
@@ -338,6 +348,13 @@ CONDITIONS: dict[str, Callable[[Facts], bool]] = {
     "target held": lambda facts: facts.control.held is True,
     "target missed": lambda facts: facts.control.held is False,
     "pass@k fell": lambda facts: facts.breadth is not None and facts.breadth.fell,
+    "exploded": lambda facts: facts.happened.exploded is not None,
+    "numbers lost": lambda facts: bool(facts.happened.lost),
+    "reward died": lambda facts: facts.happened.died is not None,
+    "engines differ": lambda facts: "mismatch/logp_gap" in facts.happened.levels,
+    "no signal": lambda facts: "groups/no_signal" in facts.happened.levels,
+    "cut off": lambda facts: "truncated" in facts.happened.levels,
+    "evaluation fell": lambda facts: facts.happened.declined is not None,
     "hardly clipped": lambda facts: facts.clipped is not None and facts.clipped < HARDLY,
     "clipped": lambda facts: facts.clipped is not None and facts.clipped >= HARDLY,
 }

@@ -26,6 +26,24 @@ LOGGED_BY = {
 """Setting that logs what is missing."""
 
 
+MOST_CANDIDATES = 3
+"""Upper limit for the names that are asked about."""
+
+
+class Asked(NamedTuple):
+    """Metric that can be named by an option."""
+
+    name: str
+    option: str
+
+
+OF = {
+    "entropy": Asked("entropy", "--entropy"),
+    "reward": Asked("reward", "--reward"),
+    "mismatch/logp_gap": Asked("difference between engine and trainer", "--gap"),
+}
+
+
 class Section(NamedTuple):
     """Heading with its sentences."""
 
@@ -48,6 +66,9 @@ def sections(facts: Facts) -> list[Section]:
 def told(one: Advice) -> Section:
     """Return a piece of advice with its evidence, price, and what would change it; settings apart."""
     rule = one.rule
+    if rule.evidence["kind"] == "reported":
+        lines = [f"{NO_EVIDENCE}: {rule.source}.", *(f"{line}." for line in one.found.lines)]
+        return Section(rule.advice, (*lines, f"What would change the advice: {rule.changes}"))
     if not one.found.supports:
         lines = [f"{NO_EVIDENCE}: {rule.source}."]
         lines += [f"Measured: {line}." for line in one.found.lines]
@@ -62,9 +83,13 @@ def told(one: Advice) -> Section:
     return Section(rule.advice, (*lines, f"What would change the advice: {rule.changes}"))
 
 
-def text(facts: Facts) -> str:
-    """Return all sections, the advice and its settings as text of at most WIDTH columns, but for settings."""
-    parts = [_as_text(section) for section in sections(facts)]
+def text(facts: Facts, picture: str = "") -> str:
+    """Return all sections, the advice and its settings as text of at most WIDTH columns, but for settings.
+
+    picture: text to put after the first section.
+    """
+    first, *others = map(_as_text, sections(facts))
+    parts = [first, *([picture] if picture else []), *others]
     parts.append("What to try")
     for one in advise(facts):
         parts.append(_as_text(told(one), "* "))
@@ -81,13 +106,24 @@ def _as_text(section: Section, mark: str = "") -> str:
 
 def _happened(facts: Facts) -> tuple[str, ...]:
     if facts.happened.told:
-        return (facts.happened.told,)
-    if facts.entropies < LASTS:
-        return ("Too few entropies are logged to tell.",)
-    return ("Nothing of note: no fall to a third of the first entropy, no explosion, no lost number, no dead reward.",)
+        lines = [facts.happened.told]
+    elif facts.entropies < LASTS:
+        lines = ["Too few entropies are logged to tell."]
+    else:
+        lines = [
+            "Nothing of note: no fall to a third of the first entropy, no explosion, no lost number, no dead reward."
+        ]
+    if facts.happened.read:
+        lines.append(f"Read from {', '.join(facts.happened.read)}.")
+    for ours, found in facts.candidates.items():
+        told = " or ".join(f"“{name}”" for name in found[:MOST_CANDIDATES])
+        lines.append(f"No {OF[ours].name} is logged under a known name: is {told} it? {OF[ours].option} {found[0]}")
+    return tuple(lines)
 
 
 def _collapse(facts: Facts) -> tuple[str, ...]:
+    if not facts.entropies and "entropy" in facts.candidates:
+        return ("Cannot be told until the entropy is known.",)
     if not facts.entropies:
         return (f"No entropy is logged. {LOGGED_BY['entropy']}",)
     if facts.entropy is None:
@@ -98,6 +134,10 @@ def _collapse(facts: Facts) -> tuple[str, ...]:
     late = f"over the last third its mean is {one.late:.3g} ({one.low:.3g} to {one.high:.3g})"
     course = f"The entropy starts at {one.start:.3g} nats; {late}."
     none = "Not collapsed at the end." if facts.happened.fell else "No collapse."
+    if facts.happened.exploded:
+        none = "Not collapsed at the end: it exploded."
+    if "entropy" in facts.happened.lost:
+        none = f"Cannot be told: the entropy is not a number from step {facts.happened.lost['entropy']}."
     found = none if one.collapse is None else f"Collapsed at step {one.collapse}."
     return (found, course, DEFINITION)
 
@@ -109,6 +149,8 @@ def _clipping(facts: Facts) -> tuple[str, ...]:
         (ENGINES, "engines", "No mismatch between rollout engine and trainer"),
     ):
         there = {name: facts.clipping[name] for name in names if name in facts.clipping}
+        if not there and missing == "engines" and "mismatch/logp_gap" in facts.candidates:
+            continue
         if not there:
             lines.append(f"{what} is logged. {LOGGED_BY[missing]}")
         else:

@@ -8,9 +8,9 @@ history.
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
-from .rows import STEPS, LimitedFile, Row, row, step_names
+from .rows import STEPS, LimitedFile, Row, data_columns, row, step_names, told_data
 
 HISTORY = "log_history"
 
@@ -39,6 +39,27 @@ def read_history(file: LimitedFile) -> Iterator[Row]:
     """Yield the entries of a list such as log_history. Raises ValueError if it is no JSON."""
     for entry in _parsed(file.whole()):
         yield row(entry, step_names(entry)) if isinstance(entry, dict) else Row("", None, {})
+
+
+def is_data(head: bytes) -> bool:
+    """Return True if a file starts with an object that is a problem, as a data set's."""
+    return bool(_problem(head))
+
+
+def read_data(file: LimitedFile) -> NoReturn:
+    """Raise ValueError: a data set has no steps."""
+    file.file.seek(0)
+    raise ValueError(f"is {told_data(_problem(file.read(2**20)))}")
+
+
+def _problem(head: bytes) -> list[str]:
+    """Return the columns of a data set in the object that a file starts with; an empty list if it is none."""
+    text = head.decode("utf-8", "replace").lstrip("\ufeff[ \t\r\n")
+    try:
+        record, _ = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return []
+    return data_columns(record) if isinstance(record, dict) else []
 
 
 def is_lines(head: bytes) -> bool:

@@ -102,6 +102,17 @@ Names that equal entrostat's, such as TRL's entropy and reward, need no line. Ea
 and TensorBoard get it from TRL and OpenRLHF. `{source}` is a data set: entrostat's names have it, as in
 eval/aime/avg@8, if a file has several.
 """
+LOOKS_LIKE = {
+    "entropy": re.compile(r"entrop"),
+    "reward": re.compile(r"reward|score|return"),
+    "mismatch/logp_gap": re.compile(r"(?:prob|logp).*diff|diff.*(?:prob|logp)|mismatch"),
+}
+"""Parts of names, in small letters, of metrics that may be one of entrostat's."""
+NO_LEVEL = {
+    *("std", "min", "max", "var", "median", "coef", "coefficient", "target", "alpha", "weight", "advantage"),
+    *("advantages", "time", "timing", "length", "eval", "val", "test"),
+}
+"""Words in names of what is no level of a quantity in training: spreads, settings and evaluations."""
 PLACES = {"{source}": "(?P<source>.+)", "{k}": r"(?P<k>\d{1,6})"}
 
 
@@ -120,6 +131,26 @@ def translate(names: Iterable[str]) -> dict[str, str]:
             translated[name] = ours
             taken.add(ours)
     return translated
+
+
+def candidates(ours: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names, sorted, that look as if they were entrostat's metric `ours`, one of LOOKS_LIKE."""
+    small = ((name, name.lower()) for name in names)
+    return tuple(
+        sorted(
+            name
+            for name, low in small
+            if LOOKS_LIKE[ours].search(low) and NO_LEVEL.isdisjoint(re.split("[^a-z0-9]+", low))
+        )
+    )
+
+
+def wrote(names: Iterable[str]) -> str:
+    """Return which of TRL and verl uses most of these names of a log; empty if neither uses one."""
+    users = [user for theirs in NAMES.values() for name, user in theirs.items() if name in set(names)]
+    counts = {trainer: sum(user.startswith(trainer) for user in users) for trainer in ("TRL", "verl")}
+    most = max(counts, key=lambda trainer: counts[trainer])
+    return most if counts[most] else ""
 
 
 def _matches(names: Sequence[str]) -> list[tuple[str, str, dict[str, str]]]:

@@ -1,7 +1,7 @@
 """Rows of a log, and the file that they are read from: only its first bytes, a line at a time."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 LONGEST = 16 * 2**20
@@ -22,6 +22,10 @@ OF_ALL = re.compile(r"(\d{1,15})/\d{1,15}")
 """Step as ms-swift writes it, before the number of all steps."""
 
 
+OF_DATA = {"question", "problem", "prompt", "answer", "solution", "ground_truth", "messages", "reward_model"}
+"""Names of the columns of a data set of problems, of which a log has none or one."""
+
+
 class Row(NamedTuple):
     """Metrics of one step of a run, as a file has them."""
 
@@ -36,6 +40,17 @@ def step_names(names: Collection[str]) -> list[str]:
     """Return the names that hold the step, of which a row has one or more; empty if there is none."""
     groups = ([name for name in group if name in names] for group in STEPS)
     return next((group for group in groups if group), [])
+
+
+def data_columns(names: Collection[str]) -> list[str]:
+    """Return those of the names that a data set has, if there are two or more and no step; else an empty list."""
+    found = [name for name in names if str(name).lower() in OF_DATA]
+    return found if len(found) > 1 and not step_names(names) else []
+
+
+def told_data(columns: Sequence[str]) -> str:
+    """Return what a file with these columns of a data set is."""
+    return f"a data set, whose rows have {' and '.join(columns)}, and not the log of a run"
 
 
 def row(record: Mapping[str, Any], steps: Collection[str]) -> Row:

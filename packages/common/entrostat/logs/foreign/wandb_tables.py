@@ -15,7 +15,7 @@ from itertools import chain
 from math import isfinite
 from typing import Any
 
-from .rows import LimitedFile, Row, row, step_names
+from .rows import LimitedFile, Row, data_columns, row, step_names, told_data
 
 OF_A_CHART = " - "
 """Text between run and metric in a column of a chart."""
@@ -125,6 +125,8 @@ def read_parquet(file: LimitedFile) -> Iterator[Row]:
         raise ValueError(f"holds more than {MOST_CELLS:,} numbers: export fewer columns")
     steps = step_names(names)
     if not steps:
+        if columns := data_columns([column.name for column in table.schema_arrow]):
+            raise ValueError(f"is {told_data(columns)}")
         raise ValueError("is a Parquet file without a column of steps, such as _step")
     try:
         for batch in table.iter_batches(columns=names):
