@@ -44,8 +44,11 @@ HEADS = ("dense", "fused")
 class TimedPolicy(Policy):
     """Policy with a dense or fused head whose seconds are counted, gradients included."""
 
+    dense = False
+    seconds = 0.0
+
     def __init__(self, model: PreTrainedModel, kind: str) -> None:
-        super().__init__(model)
+        super().__init__(model)  # proves the policy by its fused head
         self.dense = kind == "dense"
         self.seconds = 0.0
 
@@ -60,7 +63,9 @@ class TimedPolicy(Policy):
         self.seconds += time.process_time() - began
         return stats
 
-    def loss(self, batch: Batch, sequences: Tensor, plan: Plan, index: Tensor) -> tuple[Tensor, HeadStats]:
+    def loss(
+        self, batch: Batch, sequences: Tensor, plan: Plan, index: Tensor, live: Tensor | None = None
+    ) -> tuple[Tensor, HeadStats]:
         """Return the loss; the head's gradients are computed here, and the returned loss passes them to the body."""
         hidden, targets = self.states(batch, sequences)
         began = time.process_time()

@@ -15,13 +15,17 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 LASTS = 5
-"""Logged values in a row that an event must last."""
+"""Logged values in a row that an event must last; in a noisy run as many as the running median takes."""
+TOLERATED = 0.2
+"""Relative noise of the entropy down to which it is smoothed, by running medians."""
 FELL = 1 / 3
 """Share of the first entropy at or below which it fell."""
 EXPLODED = 3.0
 """The same at or above which it exploded, unless a controller has a target of that size."""
 ALIVE = 0.02
 """Share of its best running median below which a reward is dead."""
+PAUSES = 2
+"""Factor by which a dead reward must outlast the longest pause of rewards before."""
 LONGER = 2.0
 """Factor by which responses grow or shrink that is told."""
 DECLINED = 0.8
@@ -130,11 +134,13 @@ def look(metrics: Sequence[Mapping[str, Any]], target: float | None = None) -> H
     first = float(entropy[0]) if len(entropy) and entropy[0] > 0 else None
     fell = exploded = None
     if first is not None:
-        bound = EXPLODED * max(first, target or 0.0)
-        burst = _lasting(entropy >= bound)
+        window = smoothing(entropy)
+        entropy = np.median(np.lib.stride_tricks.sliding_window_view(entropy, window), axis=1)
+        at, first = at[window // 2 :][: len(entropy)], float(entropy[0])
+        burst = _lasting(entropy >= EXPLODED * max(first, target or 0.0), window)
         if burst is not None:
             exploded = int(at[burst]), float(entropy[burst:].max())
-        if (start := _lasting(entropy <= FELL * first)) is not None:
+        if (start := _lasting(entropy <= FELL * first, window)) is not None:
             end = burst if burst is not None and burst > start else len(entropy)
             low = start + int(entropy[start:end].argmin())
             fell = Fall(int(at[start]), float(entropy[low]), int(at[low]))
@@ -196,11 +202,24 @@ def numbers(metrics: Sequence[Mapping[str, Any]], name: str) -> tuple[NDArray[np
     return np.array(steps, dtype=np.int64), np.array(values, dtype=np.float64)
 
 
-def _lasting(holds: NDArray[np.bool_]) -> int | None:
-    """Return the first index from which LASTS values in a row hold; None if there is none."""
-    if len(holds) < LASTS:
+def smoothing(entropy: Array) -> int:
+    """Return the length of a running median that leaves a relative noise of TOLERATED; 1 for a smooth entropy (n,).
+
+    The noise is that of successive values, so a steady fall or rise counts as none.
+    """
+    if len(entropy) < 2 * LASTS:
+        return 1
+    steps = np.diff(np.log(np.maximum(entropy, np.finfo(float).tiny)))
+    noise = float(np.median(np.abs(steps - np.median(steps)))) / (0.6745 * np.sqrt(2))
+    return int(np.clip(np.ceil((noise / TOLERATED) ** 2), 1, len(entropy) // 5))
+
+
+def _lasting(holds: NDArray[np.bool_], window: int) -> int | None:
+    """Return the first index from which LASTS values in a row hold, or `window` if more; None if there is none."""
+    length = max(LASTS, window)
+    if len(holds) < length:
         return None
-    rows = np.lib.stride_tricks.sliding_window_view(holds, LASTS).all(1)
+    rows = np.lib.stride_tricks.sliding_window_view(holds, length).all(1)
     return int(rows.argmax()) if rows.any() else None
 
 
@@ -218,6 +237,9 @@ def _died(at: NDArray[np.int64], reward: Array) -> tuple[int, float] | None:
         return None
     best = float(np.median(np.lib.stride_tricks.sliding_window_view(reward, LASTS), axis=1).max())
     alive = np.flatnonzero(reward > ALIVE * best)
-    if best <= 0 or not len(alive) or len(reward) - alive[-1] - 1 < LASTS:
+    if best <= 0 or not len(alive):
+        return None
+    pauses = np.diff(alive, prepend=-1) - 1
+    if len(reward) - alive[-1] - 1 < max(LASTS, PAUSES * pauses.max()):
         return None
     return int(at[alive[-1] + 1]), best

@@ -22,13 +22,13 @@ from .. import laws
 from ..doubts import doubts
 from ..foreign.metric_names import LOOKS_LIKE, candidates
 from ..runlog import HOLDS_WITHIN, moving_target, target_of
-from .events import Happened, look, looks_at
+from .events import Happened, look, looks_at, smoothing
 
 Array = NDArray[np.float64]
 Metrics = Sequence[Mapping[str, Any]]
 
 WINDOW = 5
-"""Number of logged entropies in a running median."""
+"""Number of logged entropies in a running median; more in a noisy run."""
 FEWEST = 10
 """Lower limit for the logged entropies that a collapse is sought in."""
 COLLAPSED = 1 / 3
@@ -233,12 +233,13 @@ def last_third(values: Array) -> Array:
 def _course(at: NDArray[np.int64], entropy: Array) -> Entropy | None:
     if len(entropy) < FEWEST:
         return None
-    medians = np.median(np.lib.stride_tricks.sliding_window_view(entropy, WINDOW), axis=1)
+    window = max(WINDOW, smoothing(entropy))
+    medians = np.median(np.lib.stride_tricks.sliding_window_view(entropy, window), axis=1)
     if medians[0] <= 0:
         return None
     above = np.flatnonzero(medians > COLLAPSED * medians[0])
     first = above[-1] + 1
-    collapse = int(at[first + WINDOW // 2]) if first < len(medians) else None
+    collapse = int(at[first + window // 2]) if first < len(medians) else None
     late = last_third(entropy)
     return Entropy(float(medians[0]), float(late.mean()), float(late.min()), float(late.max()), collapse)
 

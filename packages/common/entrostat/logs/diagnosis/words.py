@@ -11,8 +11,8 @@ WIDTH = 100
 NO_EVIDENCE = "No evidence here"
 NO_RULE = f"{NO_EVIDENCE}: no rule applies to what was measured."
 DEFINITION = (
-    f"Collapse: the first step from which the running median of {WINDOW} logged entropies stays at or below "
-    f"{COLLAPSED:.2g} of its first value."
+    f"Collapse: the first step from which the running median of {WINDOW} logged entropies, more in a noisy run, stays "
+    f"at or below {COLLAPSED:.2g} of its first value."
 )
 LOGGED_BY = {
     "entropy": "TRL and verl log it in every run, OpenRLHF with --actor.entropy_coef 0; export the column too.",

@@ -24,8 +24,12 @@ VALUE = re.compile(WRAPPED + NUMBER)
 PAIR = re.compile(rf"'([^'\n]{{1,300}})': '?{WRAPPED}{NUMBER}")
 PRIME = re.compile(r"\bStep (\d{1,15}) \| ([^\n]*)")
 SLIME = re.compile(r"\b(step|rollout) (\d{1,15}): \{([^\n]*)\}")
-TRL = re.compile(r"\{'(?:eval_)?loss': [^{}\n]*\}")
+TRL = re.compile(r"\{'(?:eval_)?loss': [^{}]*\}")
 """Dictionary that the trainers of transformers print, often after a progress bar."""
+OPEN = re.compile(r"\{'(?:eval_)?loss': [^{}]*$")
+"""The beginning of one that a terminal has broken at its width, wherever that was."""
+MOST_PARTS = 100
+"""Upper limit for the lines of a broken dictionary."""
 NOTHING = Row("", None, {})
 COUNTED = re.compile(rf"'global_step/max_steps': '{OF_ALL.pattern}'")
 
@@ -53,13 +57,26 @@ def read_dictionaries(file: LimitedFile) -> Iterator[Row]:
     An evaluation belongs to the training step before it.
     """
     step = 0
-    for line in file.lines():
-        for found in TRL.findall(line) if line.endswith("\n") or not file.cut else ():
+    for line in _joined(file):
+        for found in TRL.findall(line):
             if counted := COUNTED.search(found):
                 step = int(counted[1])
             elif found.startswith("{'loss'"):
                 step += 1
             yield Row("", step, dict(_pairs(found)))
+
+
+def _joined(file: LimitedFile) -> Iterator[str]:
+    """Yield the lines, with those of a broken dictionary as one."""
+    parts: list[str] = []
+    for line in file.lines():
+        if not line.endswith("\n") and file.cut:
+            return
+        parts.append(line.rstrip("\r\n"))
+        if len(parts) == MOST_PARTS or not OPEN.search("".join(parts) if len(parts) > 1 else parts[0]):
+            yield "".join(parts)
+            parts = []
+    yield "".join(parts)
 
 
 def read_console(file: LimitedFile) -> Iterator[Row]:

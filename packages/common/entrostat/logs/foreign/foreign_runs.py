@@ -70,6 +70,7 @@ KINDS = (
     Kind("offline run of W&B", wandb_offline.is_offline, wandb_offline.read_offline),
     EVENTS,
     Kind("trainer_state.json of TRL", json_logs.is_state, json_logs.read_state),
+    Kind("columns of JSON", json_logs.is_columns, json_logs.read_columns),
     Kind("data set", json_logs.is_data, json_logs.read_data),
     Kind("list of log_history", json_logs.is_history, json_logs.read_history),
     Kind("lines of JSON, as verl's", json_logs.is_lines, json_logs.read_json_lines),

@@ -41,6 +41,21 @@ def read_history(file: LimitedFile) -> Iterator[Row]:
         yield row(entry, step_names(entry)) if isinstance(entry, dict) else Row("", None, {})
 
 
+def is_columns(head: bytes) -> bool:
+    """Return True if a file starts as an object whose first list is of steps."""
+    return re.match(rb"\s*\{(?:[^\[\]{}]*,)?\s*\"(?:global_)?steps?\"\s*:\s*\[", head) is not None
+
+
+def read_columns(file: LimitedFile) -> Iterator[Row]:
+    """Yield the steps of an object with a list for each metric, as long as that of the steps; others are left out."""
+    content = _parsed(file.whole())
+    name = next(name for name in content if name in ("step", "steps", "global_step", "global_steps"))
+    steps = content[name]
+    columns = {key: column for key, column in content.items() if isinstance(column, list) and key != name}
+    for at, step in enumerate(steps):
+        yield Row("", step, {key: column[at] for key, column in columns.items() if len(column) == len(steps)})
+
+
 def is_data(head: bytes) -> bool:
     """Return True if a file starts with an object that is a problem, as a data set's."""
     return bool(_problem(head))

@@ -20,6 +20,11 @@ NAMES: dict[str, dict[str, str]] = {
         "approx_entropy": "NeMo-RL",
         "Entropy": "prime-rl's console",
         "entropy/mean": "prime-rl; ms-swift",
+        "policy/entropy": "Tinker",
+        "optim/entropy": "Tinker's cookbook",
+        "policy_entropy": "several",
+        "mean_entropy": "several",
+        "avg_entropy": "several",
     },
     "reward": {
         "critic/score/mean": "verl",
@@ -31,6 +36,11 @@ NAMES: dict[str, dict[str, str]] = {
         "reward/mean": "prime-rl",
         "Reward": "prime-rl's console",
         "rollout/raw_reward": "slime",
+        "env/all/reward/total": "Tinker's cookbook",
+        "episode/reward/mean": "verl-agent",
+        "mean_reward": "several",
+        "reward_mean": "several",
+        "avg_reward": "several",
     },
     "response_length": {
         "response_length/mean": "verl",
@@ -99,8 +109,8 @@ NAMES: dict[str, dict[str, str]] = {
 """Trainers that use a name, by entrostat's name and theirs. Of several names in one file the first counts.
 
 Names that equal entrostat's, such as TRL's entropy and reward, need no line. Each may have `train/` in front, as W&B
-and TensorBoard get it from TRL and OpenRLHF. `{source}` is a data set: entrostat's names have it, as in
-eval/aime/avg@8, if a file has several.
+and TensorBoard get it from TRL and OpenRLHF, and _ for each /, as in tables: actor_entropy is actor/entropy.
+`{source}` is a data set: entrostat's names have it, as in eval/aime/avg@8, if a file has several.
 """
 LOOKS_LIKE = {
     "entropy": re.compile(r"entrop"),
@@ -155,7 +165,7 @@ def wrote(names: Iterable[str]) -> str:
 
 def _matches(names: Sequence[str]) -> list[tuple[str, str, dict[str, str]]]:
     """Return entrostat's name, the file's, and its parts, in the order of NAMES; entrostat's own names come first."""
-    found = []
+    found, flat = [], []
     for ours, theirs in NAMES.items():
         for pattern in map(_pattern, (ours, *theirs)):
             for prefix in ("", "train/"):
@@ -165,7 +175,9 @@ def _matches(names: Sequence[str]) -> list[tuple[str, str, dict[str, str]]]:
                     for name, match in matching
                     if match and name.startswith(prefix) and (prefix or not name.startswith("train/"))
                 ]
-    return found
+        as_flat = {one.replace("/", "_") for one in (ours, *theirs) if "{" not in one}
+        flat += [(ours, name, dict[str, str]()) for name in names if name.removeprefix("train_") in as_flat]
+    return found + flat
 
 
 @cache
