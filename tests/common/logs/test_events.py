@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from entrostat.logs.diagnosis.events import Fall, look, looks_at
+from entrostat.logs.diagnosis.events import Fall, look, looks_at, smoothing
 from entrostat.logs.foreign.foreign_runs import read_file
 
 
@@ -48,6 +48,18 @@ def test_the_lowest_entropy_is_told_though_it_rose_in_between():
     assert look(run([1.0] * 5 + [0.3] * 6 + [0.5] * 3 + [0.1] * 6)).fell == Fall(5, 0.1, 14)
 
 
+def test_a_noisy_entropy_is_smoothed_as_far_as_its_noise_asks():
+    """Factors of e or 1/e at random: six in a row are low by chance, and no fall; a fall by e^3 is."""
+    noise = np.exp(np.random.default_rng(0).choice([-1.0, 1.0], 400))
+    noise[100:106] = 0.1
+    assert smoothing(np.ones(400)) == smoothing(np.exp(-np.arange(400) / 50)) == 1
+    assert 20 < smoothing(noise) <= 80
+    assert look(run(noise.tolist())).told == ""
+    fell = look(run((noise * np.where(np.arange(400) < 200, 1, np.exp(-3))).tolist())).fell
+    assert fell is not None
+    assert 170 <= fell.step <= 230  # 200, and half a window
+
+
 def test_an_entropy_at_its_target_has_not_exploded():
     assert look(run([0.1] * 5 + [0.5] * 20)).exploded
     assert look(run([0.1] * 5 + [0.5] * 20), target=0.5).exploded is None
@@ -63,8 +75,12 @@ def test_numbers_that_are_lost(lost):
 
 def test_a_reward_that_dies():
     reward = [0.2, 0.5, 0.6, 0.5, 0.6, 0.6, 0.5, 0.0, 0.4, 0.0, 0.0, 0.01, 0.0, 0.0]
-    assert look(run([1.0] * 14, reward=reward)).died == (9, 0.6)
-    assert look(run([1.0] * 14, reward=reward[:13])).died is None  # four in a row are too few
+    assert look(run([1.0] * 14, reward=reward)).died == (8, 0.6)
+    assert look(run([1.0] * 14, reward=reward[:12])).died is None  # four are too few
+    assert look(run([1.0] * 20, reward=[*reward, 0.0, 0.2, 0.0, 0.0, 0.0, 0.0])).died == (8, 0.6)  # one lucky draw
+    pause = [0.5] * 5 + [0.0] * 10 + [0.5] * 5
+    assert look(run([1.0] * 40, reward=pause + [0.0] * 15)).died is None  # it has been away for ten before
+    assert look(run([1.0] * 40, reward=pause + [0.0] * 20)).died == (20, 0.5)
     assert look(run([1.0] * 14, reward=[0.0] * 14)).died is None  # it never lived
     assert look(run([1.0] * 14, reward=[-1.0] * 14)).died is None
 
@@ -74,7 +90,7 @@ def test_responses_that_grow_or_shrink():
     assert look(run([1.0] * 12, response_length=[200] * 6 + [100] * 6)).told == (
         "Responses shrank from 200 to 100 tokens."
     )
-    assert look(run([1.0] * 12, response_length=[101] * 6 + [200] * 6)).length is None
+    assert look(run([1.0] * 12, response_length=[115] * 6 + [200] * 6)).length is None
     assert look(run([1.0] * 12, response_length=[0] * 6 + [200] * 6)).length is None
 
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 LASTS = 5
-"""Logged values in a row that an event must last; in a noisy run as many as the running median takes."""
+"""Logged values in a row that an event must last; more in a noisy run, as many as the running median takes, and in a
+long one, a twentieth of it."""
 TOLERATED = 0.2
 """Relative noise of the entropy down to which it is smoothed, by running medians."""
 FELL = 1 / 3
@@ -23,10 +24,10 @@ FELL = 1 / 3
 EXPLODED = 3.0
 """The same at or above which it exploded, unless a controller has a target of that size."""
 ALIVE = 0.02
-"""Share of its best running median below which a reward is dead."""
+"""Share of its best running median at or below which a running median of rewards is dead."""
 PAUSES = 2
 """Factor by which a dead reward must outlast the longest pause of rewards before."""
-LONGER = 2.0
+LONGER = 1.75
 """Factor by which responses grow or shrink that is told."""
 DECLINED = 0.8
 """Share of its best running median at or below which an evaluation has fallen, if by more than NOISE."""
@@ -134,13 +135,13 @@ def look(metrics: Sequence[Mapping[str, Any]], target: float | None = None) -> H
     first = float(entropy[0]) if len(entropy) and entropy[0] > 0 else None
     fell = exploded = None
     if first is not None:
-        window = smoothing(entropy)
+        window, length = smoothing(entropy), max(LASTS, len(entropy) // 20)
         entropy = np.median(np.lib.stride_tricks.sliding_window_view(entropy, window), axis=1)
         at, first = at[window // 2 :][: len(entropy)], float(entropy[0])
-        burst = _lasting(entropy >= EXPLODED * max(first, target or 0.0), window)
+        burst = _lasting(entropy >= EXPLODED * max(first, target or 0.0), max(length, window))
         if burst is not None:
             exploded = int(at[burst]), float(entropy[burst:].max())
-        if (start := _lasting(entropy <= FELL * first, window)) is not None:
+        if (start := _lasting(entropy <= FELL * first, max(length, window))) is not None:
             end = burst if burst is not None and burst > start else len(entropy)
             low = start + int(entropy[start:end].argmin())
             fell = Fall(int(at[start]), float(entropy[low]), int(at[low]))
@@ -210,13 +211,12 @@ def smoothing(entropy: Array) -> int:
     if len(entropy) < 2 * LASTS:
         return 1
     steps = np.diff(np.log(np.maximum(entropy, np.finfo(float).tiny)))
-    noise = float(np.median(np.abs(steps - np.median(steps)))) / (0.6745 * np.sqrt(2))
+    noise = float(np.quantile(np.abs(steps - np.median(steps)), 0.6827) / np.sqrt(2))
     return int(np.clip(np.ceil((noise / TOLERATED) ** 2), 1, len(entropy) // 5))
 
 
-def _lasting(holds: NDArray[np.bool_], window: int) -> int | None:
-    """Return the first index from which LASTS values in a row hold, or `window` if more; None if there is none."""
-    length = max(LASTS, window)
+def _lasting(holds: NDArray[np.bool_], length: int) -> int | None:
+    """Return the first index from which `length` values in a row hold; None if there is none."""
     if len(holds) < length:
         return None
     rows = np.lib.stride_tricks.sliding_window_view(holds, length).all(1)
@@ -235,11 +235,11 @@ def _lost(metrics: Sequence[Mapping[str, Any]], name: str) -> int | None:
 def _died(at: NDArray[np.int64], reward: Array) -> tuple[int, float] | None:
     if len(reward) < 2 * LASTS:
         return None
-    best = float(np.median(np.lib.stride_tricks.sliding_window_view(reward, LASTS), axis=1).max())
-    alive = np.flatnonzero(reward > ALIVE * best)
-    if best <= 0 or not len(alive):
+    medians = np.median(np.lib.stride_tricks.sliding_window_view(reward, LASTS), axis=1)
+    best = float(medians.max())
+    alive = np.flatnonzero(medians > ALIVE * best)
+    if best <= 0:
         return None
-    pauses = np.diff(alive, prepend=-1) - 1
-    if len(reward) - alive[-1] - 1 < max(LASTS, PAUSES * pauses.max()):
-        return None
-    return int(at[alive[-1] + 1]), best
+    dead = int(alive[-1]) + 1 + LASTS // 2
+    longest = int((np.diff(alive, prepend=-1) - 1).max())
+    return (int(at[dead]), best) if len(reward) - dead >= max(LASTS, PAUSES * longest) else None

@@ -31,19 +31,22 @@ def read_state(file: LimitedFile) -> Iterator[Row]:
 
 
 def is_history(head: bytes) -> bool:
-    """Return True if a file starts as a list of objects with a step."""
-    return re.match(rb"\s*\[\s*\{", head) is not None and b'"step"' in head
+    """Return True if a file starts as a list of objects with a step, or as an object with such a list."""
+    return re.match(rb"\s*(?:\{[^\[\]{}]*)?\[\s*\{", head) is not None and b'"step"' in head
 
 
 def read_history(file: LimitedFile) -> Iterator[Row]:
-    """Yield the entries of a list such as log_history. Raises ValueError if it is no JSON."""
-    for entry in _parsed(file.whole()):
+    """Yield the entries of a list such as log_history, the longest of an object. Raises ValueError if it is no JSON."""
+    content = _parsed(file.whole())
+    if isinstance(content, dict):
+        content = max((one for one in content.values() if isinstance(one, list)), key=len, default=[])
+    for entry in content:
         yield row(entry, step_names(entry)) if isinstance(entry, dict) else Row("", None, {})
 
 
 def is_columns(head: bytes) -> bool:
     """Return True if a file starts as an object whose first list is of steps."""
-    return re.match(rb"\s*\{(?:[^\[\]{}]*,)?\s*\"(?:global_)?steps?\"\s*:\s*\[", head) is not None
+    return re.match(rb"\s*\{(?:[^\[\]{}]*,)?\s*\"(?:global_)?steps?\"\s*:\s*\[\s*\d", head) is not None
 
 
 def read_columns(file: LimitedFile) -> Iterator[Row]:

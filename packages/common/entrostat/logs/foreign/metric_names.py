@@ -48,6 +48,7 @@ NAMES: dict[str, dict[str, str]] = {
         "rollout/response_length_mean": "OpenRLHF",
         "rollout/response_lengths": "slime",
         "rollout/response_len/mean": "slime",
+        "env/all/ac_tokens_per_turn": "Tinker's cookbook",
     },
     "response_length/max": {"completions/max_length": "TRL"},
     "clip_fraction": {

@@ -12,6 +12,7 @@ STEPS = (
         "training/global_step",
         "eval/global_step",
         "trainer/global_step",
+        "system/step",
         "global_step",
         "global_step/max_steps",
     ),
