@@ -514,11 +514,37 @@ def test_errors_say_what_to_do(folder, tmp_path, settings, message):
         build(EntrostatGRPOTrainer, folder, tmp_path, **settings)
 
 
-def test_a_checkpoint_of_another_trainer_is_refused(folder, tmp_path):
-    build(GRPOTrainer, folder, tmp_path, save_strategy="steps", save_steps=1, max_steps=1).train()
-    trainer = build(EntrostatGRPOTrainer, folder, tmp_path)
-    with pytest.raises(ValueError, match=f"holds no {STATE_FILE}"):
-        trainer.train(resume_from_checkpoint=str(tmp_path / "checkpoint-1"))
+@pytest.fixture(scope="module")
+def unfinished(folder, tmp_path_factory):
+    """A checkpoint of GRPOTrainer after two of five steps, and the trainer."""
+    out = tmp_path_factory.mktemp("unfinished")
+    trainer = build(GRPOTrainer, folder, out, save_strategy="steps", save_steps=2)
+    trainer.train()
+    return out / "checkpoint-2", trainer
+
+
+def test_a_run_of_grpotrainer_goes_on_as_it_would_have(unfinished, folder, tmp_path, capsys):
+    checkpoint, theirs = unfinished
+    ours = build(EntrostatGRPOTrainer, folder, tmp_path)
+    ours.train(resume_from_checkpoint=str(checkpoint))
+    assert f"checkpoint-2 holds no {STATE_FILE}: controller 'ppo' starts afresh" in capsys.readouterr().out
+    assert relative(parameters(ours), parameters(theirs)) < 1e-6
+
+
+def test_a_run_of_grpotrainer_goes_on_under_a_controller(unfinished, folder, tmp_path):
+    """A target relative to the start would be relative to the entropy after the checkpoint: it is told in nats."""
+    checkpoint, theirs = unfinished
+    first = logged(theirs, "entropy")[0]
+    held = {"controller": "thermostat", "controller_args": {"target": "0.4x"}}
+    told = f"say target={0.4 * first:.2g}, since the first logged entropy is {first:.3g} nats"
+    with pytest.raises(ValueError, match=re.escape(told)):
+        build(EntrostatGRPOTrainer, folder, tmp_path, controller=held).train(resume_from_checkpoint=str(checkpoint))
+    held["controller_args"]["target"] = f"linear({0.4 * first:.2g}, 0, 5)"
+    ours = build(EntrostatGRPOTrainer, folder, tmp_path, controller=held)
+    ours.train(resume_from_checkpoint=str(checkpoint))
+    assert logged(ours, "entropy")[:2] == logged(theirs, "entropy")[:2]
+    wanted = [float(f"{0.4 * first:.2g}") * (1 - step / 5) for step in (2, 3, 4)]  # at the run's own steps
+    assert logged(ours, "thermostat/target") == pytest.approx(wanted)
 
 
 @pytest.mark.slow

@@ -440,6 +440,12 @@ def test_two_rollouts_of_verls_own_actor_are_the_plans(tmp_path):
         assert metrics["actor/ppo_kl"] != 0
         assert metrics["actor/pg_clipfrac"] > 0
     assert [m["entrostat/adaptive_entropy/coef"] for m in found["metrics"]] == pytest.approx([0.05, 0.1])
+    again = found["again"]
+    assert again["state"] == [2, 1, pytest.approx(0.05)]
+    assert again["apart"] < 1e-8
+    assert again["fresh"] == [0, 0, 0]
+    assert "holds no entrostat.pt: controller 'ppo+steer+adaptive_entropy' starts afresh" in again["said"]
+    assert "adaptive_entropy's target=0.4x would count from the entropy after it: give it in nats" in again["refused"]
 
 
 # Loading --------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ import importlib.util
 import json
 import os
 import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -221,6 +222,8 @@ def main(folder: str) -> None:
         batch = rollout(policy, seed)
         metrics.append({key: np.mean(value) for key, value in through_verl(actor, batch).items()})
         directly(policy, optimizer, controller, batch)
+        if seed == 0:
+            actor.save_checkpoint(f"{folder}/checkpoint", global_step=1)
     theirs, mine = parameters(actor.actor.engine.module) - before, parameters(policy) - before
     states = [c.state_dict()["adaptive_entropy"] for c in (loss.controller, controller)]
     found = {
@@ -230,8 +233,34 @@ def main(folder: str) -> None:
         "calls": loss.calls,
         "rollouts": loss.rollouts,
         "metrics": metrics,
+        "again": resumed(actor, batch, f"{folder}/checkpoint", before + theirs),
     }
     print(json.dumps(found, default=float))
+
+
+def resumed(actor: Any, batch: DataProto, checkpoint: str, ends: torch.Tensor) -> dict[str, Any]:
+    """Train the second rollout again from a checkpoint, as a new process would, whose controllers are new.
+
+    Returns the largest difference of the parameters, the state, and what is said about checkpoints without a state.
+    """
+    loss, config = ours.LOSSES[ours.CHAIN], actor.actor.config_of_loss
+    loss.settings = None
+    actor.load_checkpoint(checkpoint)
+    before = (loss.calls, loss.rollouts, float(loss.controller.state_dict()["adaptive_entropy"]["coef"]))
+    through_verl(actor, batch)
+    apart = float((parameters(actor.actor.engine.module) - ends).abs().max())
+    (Path(checkpoint) / "entrostat.pt").unlink()
+    loss.settings = None
+    with redirect_stdout(StringIO()) as said:
+        actor.load_checkpoint(checkpoint)
+    fresh = (loss.calls, loss.rollouts, float(loss.controller.state_dict()["adaptive_entropy"]["coef"]))
+    object.__setattr__(config.policy_loss, "controller_args", ARGS | {"target": "0.4x"})
+    try:
+        actor.load_checkpoint(checkpoint)
+        refused = ""
+    except ValueError as error:
+        refused = str(error)
+    return {"state": before, "apart": apart, "fresh": fresh, "said": said.getvalue(), "refused": refused}
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ from typing import Any
 import torch
 import trl
 from torch import Tensor
+from transformers.trainer import TRAINER_STATE_NAME
+from transformers.trainer_callback import TrainerState
 from trl import GRPOConfig, GRPOTrainer
 
 from ..by_name import make
@@ -31,11 +33,10 @@ from ..numbers.reduce import DistReduce, LocalReduce
 from ..plan import Plan, importance_ratio
 from ..tokens import Tokens
 from .packing import pack, require_fields
+from .resuming import STATE_FILE, starts_afresh
 from .trl_progress import show_progress
 from .trl_settings import check_replaced, loss_type_settings
 
-STATE_FILE = "entrostat.pt"
-"""File of a checkpoint with the state of the controller."""
 SUPPORTED_TRL = "1.16."
 MOMENTS = ("s2", "s2l", "s2ll")
 POLICY_FIELDS = frozenset({"logp", "entropy", *MOMENTS})
@@ -79,7 +80,8 @@ class EntrostatGRPOTrainer(GRPOTrainer):
     A plan is made over all micro-batches and processes of an optimizer step, from statistics of the model without
     dropout. The update itself uses dropout, and its ratio is relative to the old log-probabilities that TRL uses.
     Closed loops observe the token-mean entropy of each rollout (nats, at the sampling temperature) over all processes;
-    evaluation never changes them. Their state is part of the trainer's checkpoints. `beta` adds TRL's KL term, unless a
+    evaluation never changes them. Their state is part of the trainer's checkpoints; after a checkpoint of GRPOTrainer
+    they start afresh. `beta` adds TRL's KL term, unless a
     part of the controller needs the reference policy itself: then `beta` only makes TRL load it.
 
     Raises ValueError on options that the controller replaces, on a controller that needs fields of Tokens that cannot
@@ -344,7 +346,10 @@ class EntrostatGRPOTrainer(GRPOTrainer):
             return
         path = Path(checkpoint) / STATE_FILE
         if not path.is_file():
-            raise ValueError(f"{checkpoint} holds no {STATE_FILE}: it was not written by EntrostatGRPOTrainer")
+            history = TrainerState.load_from_json(str(Path(checkpoint) / TRAINER_STATE_NAME)).log_history
+            first = next((entry["entropy"] for entry in history if entry.get("entropy")), None)
+            self.accelerator.print(starts_afresh(self.controller, checkpoint, first))
+            return
         state = torch.load(path, weights_only=True)
         self.controller.load_state_dict(state["controller"])
         self.trace.load_state_dict(state["trace"])

@@ -13,8 +13,10 @@ verl calls a policy loss with one micro-batch; docs/verl.md lists the effect on 
 Shapes: B responses of a micro-batch, T their padded length, N packed response tokens.
 """
 
+import os
 import warnings
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, cast
 
 import torch
@@ -34,6 +36,7 @@ from ..numbers.reduce import DistReduce, LocalReduce
 from ..plan import Plan
 from ..tokens import Tokens
 from .packing import pack, require_fields, unpack
+from .resuming import STATE_FILE, starts_afresh
 from .verl_batch import FROM_LOGITS, keep_old_entropy, logit_statistics, micro_batch_fields, rollout_entropies
 from .verl_settings import ALWAYS, CHAIN, HINTS, PREFIX, Settings, check_actor
 from .verl_settings import PolicyLossConfig as PolicyLossConfig
@@ -261,11 +264,38 @@ class ActorWorker(TrainingWorker):
         with logit_statistics(names, controller.support):
             return super().train_mini_batch(data)
 
+    def save_checkpoint(self, local_path: str, *args: Any, **kwargs: Any) -> Any:
+        saved = super().save_checkpoint(local_path, *args, **kwargs)
+        if loss_of(self.config_of_loss) is not None and local_path and _is_first_of_node():
+            partial = Path(local_path) / f"{STATE_FILE}.{os.environ.get('RANK', '0')}"
+            torch.save(state_dict(), partial)
+            partial.replace(Path(local_path) / STATE_FILE)  # whole at once: nodes may share the folder
+        return saved
+
+    def load_checkpoint(self, local_path: str, *args: Any, **kwargs: Any) -> Any:
+        """Load model and controllers. Raises ValueError if a target is relative and its state is not there."""
+        loss = loss_of(self.config_of_loss)
+        if loss is not None and local_path:
+            controller = loss.prepare(self.config_of_loss, self.config_of_loss.loss_agg_mode)
+            path = Path(local_path) / STATE_FILE
+            saved = torch.load(path, weights_only=True) if path.is_file() else {}
+            if loss.name in saved:
+                load_state_dict({loss.name: saved[loss.name]}, self.config_of_loss)
+            else:
+                said = starts_afresh(controller, local_path)
+                if _is_first_of_node():
+                    print(said, flush=True)
+        return super().load_checkpoint(local_path, *args, **kwargs)
+
     def _observe(self, loss: EntrostatLoss, data: TensorDict) -> None:
         reduce = rank_reduce(self.engine.get_data_parallel_size(), self.engine.get_data_parallel_group())
         entropy = reduce.mean(rollout_entropies(data).to(self.device_name)).item()
         steps = self.config_of_loss.optim.total_training_steps
         loss.observe(entropy, total_steps=steps if steps > 0 else None)
+
+
+def _is_first_of_node() -> bool:
+    return os.environ.get("LOCAL_RANK", "0") == "0"
 
 
 def _same_lengths(kept: Tensor, ids: Tensor) -> bool:
@@ -312,7 +342,7 @@ def observe(entropy: float, **stats: Any) -> None:
 
 
 def state_dict() -> dict[str, Any]:
-    """Return the state of this process's controllers, the same on every rank. verl's checkpoints do not contain it."""
+    """Return the state of this process's controllers, the same on every rank: `entrostat.pt` in verl's checkpoints."""
     return {
         name: {
             "controller": loss.controller.state_dict(),

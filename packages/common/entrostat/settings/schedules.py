@@ -233,6 +233,11 @@ def _knot(position: float, value: Any) -> Knot:
     return Knot(position, value)
 
 
+def in_nats(moving: "Schedule | PerRun", first: float) -> str:
+    """Return a schedule as text whose relative values are numbers (nats), where the first entropy is `first`."""
+    return re.sub(r"(?<![\w.])([\d.]+(?:e[+-]?\d+)?)x", lambda found: f"{float(found[1]) * first:.2g}", str(moving))
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 

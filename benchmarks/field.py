@@ -1,0 +1,213 @@
+"""Public logs of other people's runs: how often runs collapse, explode and die, and whether `llmtrain diagnose` sees it.
+
+    python -m benchmarks.field [--logs runs/field] [--write]
+
+docs/data/field.json has the address of each log, what two readers saw in it, and what the tool said when its rules had
+been written on the odd numbers alone. Logs that --logs lacks are fetched there and compared with their checksum; none
+is committed. --write writes docs/field.md.
+"""
+
+import argparse
+import hashlib
+import json
+import urllib.request
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from scipy.stats import binomtest
+
+from entrostat.logs.diagnosis.facts import Facts, measure
+from entrostat.logs.foreign.foreign_runs import read_path
+
+ROOT = Path(__file__).parents[1]
+LIST, PAGE = ROOT / "docs/data/field.json", ROOT / "docs/field.md"
+KINDS = {
+    "fell": "the entropy collapsed, at some time",
+    "exploded": "the entropy exploded",
+    "lost": "numbers are lost (NaN) until the end",
+    "died": "the reward died",
+    "no_signal": "nearly all groups are without a signal",
+    "cut_off": "most responses are cut off",
+    "mismatch": "engine and trainer differ",
+    "length": "responses about doubled or halved",
+}
+"""What a label says, by its key in field.json."""
+LEVELS = {"no_signal": "groups/no_signal", "cut_off": "truncated", "mismatch": "mismatch/logp_gap"}
+
+
+class Score(NamedTuple):
+    """Labels of a kind on which both readers agree, beside verdicts."""
+
+    labels: int
+    true: int
+    agree: int
+    hits: int
+    alarms: int
+    """Verdicts that it happened where the readers saw nothing."""
+
+
+def place(log: Mapping[str, Any], folder: Path) -> Path:
+    """Return the file of a log, fetched if it is not there. Raises ValueError if it is not the file of the list."""
+    file = folder / f"{log['number']:02d}-{Path(log['path']).name}"
+    if not file.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        address = f"https://raw.githubusercontent.com/{log['repository']}/{log['commit']}/{log['path']}"
+        with urllib.request.urlopen(address, timeout=60) as found:
+            file.write_bytes(found.read())
+    if hashlib.sha256(file.read_bytes()).hexdigest() != log["sha256"]:
+        raise ValueError(f"{file} is not the file of {LIST.name}: remove it, and it is fetched again")
+    return file
+
+
+def diagnosed(file: Path) -> Facts | None:
+    """Return the facts of the longest run in a log; None if it cannot be read."""
+    try:
+        return measure(max(read_path(file), key=lambda run: len(run.metrics)).metrics)
+    except ValueError:
+        return None
+
+
+def verdicts(facts: Facts | None) -> list[str] | None:
+    """Return the kinds of KINDS that the tool tells; None if it could not read the log."""
+    if facts is None:
+        return None
+    one = facts.happened
+    told = {"fell": one.fell, "exploded": one.exploded, "lost": one.lost, "died": one.died, "length": one.length}
+    return [kind for kind in KINDS if told.get(kind) or LEVELS.get(kind) in one.levels]
+
+
+def seen(log: Mapping[str, Any], kind: str) -> bool | None:
+    """Return what both readers saw; None if they differ or could not tell. A label may be the step where it begins."""
+    first, second = (None if one[kind] is None else one[kind] is not False for one in log["labels"])
+    return first if first == second else None
+
+
+def score(logs: Iterable[Mapping[str, Any]], told: Sequence[list[str] | None], kinds: Iterable[str]) -> Score:
+    """Return how verdicts compare with the labels; a log that was not read agrees with none."""
+    pairs = [
+        (truth, None if verdict is None else kind in verdict)
+        for log, verdict in zip(logs, told, strict=True)
+        for kind in kinds
+        if (truth := seen(log, kind)) is not None
+    ]
+    return Score(
+        labels=len(pairs),
+        true=sum(truth for truth, _ in pairs),
+        agree=sum(truth == verdict for truth, verdict in pairs),
+        hits=sum(truth and bool(verdict) for truth, verdict in pairs),
+        alarms=sum(not truth and bool(verdict) for truth, verdict in pairs),
+    )
+
+
+def share(part: int, whole: int) -> str:
+    """Return a share with its 95% interval."""
+    low, high = binomtest(part, whole).proportion_ci(method="wilson")
+    return f"{part} of {whole} ({part / whole:.0%}, {low:.0%} to {high:.0%})"
+
+
+def page(logs: Sequence[Mapping[str, Any]], facts: Sequence[Facts | None]) -> str:
+    """Return docs/field.md."""
+    now, first = [verdicts(one) for one in facts], [log["first_sight"] for log in logs]
+    kept = [i for i, log in enumerate(logs) if log["number"] % 2 == 0]
+    aside = [logs[i] for i in kept]
+    parts = [INTRODUCTION.format(logs=len(logs), repositories=len({log["repository"] for log in logs}))]
+    parts.append("## What happens to runs\n")
+    parts.append("| what happened | runs, of those in which both readers could tell | repositories |\n|---|---|--:|")
+    for kind, what in KINDS.items():
+        all_of = score(logs, now, [kind])
+        there = {log["repository"] for log in logs if seen(log, kind)}
+        parts.append(f"| {what} | {share(all_of.true, all_of.labels)} | {len(there)} |")
+    parts.append("\nThe intervals take runs as independent, which those of a repository are not.\n")
+    parts.append("## What the tool says\n")
+    parts.append(TOOL)
+    parts.append(
+        "| what happened | first sight, kept aside | hits | false alarms | null | all logs, today | hits | false alarms "
+        "|\n|---|---|--:|--:|--:|---|--:|--:|"
+    )
+    for name, kinds in (*((what, [kind]) for kind, what in KINDS.items()), ("all", list(KINDS))):
+        then, today = score(aside, [first[i] for i in kept], kinds), score(logs, now, kinds)
+        null = (then.labels - then.true) / then.labels
+        parts.append(
+            f"| {name} | {then.agree} of {then.labels} ({then.agree / then.labels:.0%}) | {then.hits} of {then.true} "
+            f"| {then.alarms} | {null:.0%} | {today.agree} of {today.labels} ({today.agree / today.labels:.0%}) "
+            f"| {today.hits} of {today.true} | {today.alarms} |"
+        )
+    unread = [log["number"] for i, log in enumerate(logs) if i in kept and first[i] is None]
+    parts.append(f"\nNot read at first sight: logs {', '.join(map(str, unread))}; all are read today.\n")
+    parts.append("Where the tool and both readers differ today:\n")
+    for log, verdict in zip(logs, now, strict=True):
+        for kind in KINDS:
+            truth = seen(log, kind)
+            if truth is not None and truth != (kind in (verdict or ())):
+                said = "not told" if truth else "told, where the readers saw none"
+                parts.append(f"- log {log['number']}, {KINDS[kind]}: {said}")
+    differ = sum(
+        seen(log, kind) is None and None not in (x[kind] for x in log["labels"]) for log in logs for kind in KINDS
+    )
+    parts.append(f"\nThe readers differ from each other in {differ} labels that both gave.\n")
+    parts.append(law(facts))
+    parts.append("## The logs\n")
+    parts.append("| log | repository | file | trainer |\n|--:|---|---|---|")
+    for log in logs:
+        address = f"https://github.com/{log['repository']}/blob/{log['commit']}/{log['path']}"
+        parts.append(
+            f"| {log['number']} | {log['repository']} | [{Path(log['path']).name}]({address}) | {log['trainer']} |"
+        )
+    return "\n".join(parts) + "\n"
+
+
+def law(facts: Iterable[Facts | None]) -> str:
+    """Return the section on the law R = −a·e^H + b."""
+    laws = [one.law for one in facts if one is not None and one.law is not None]
+    forecasts = [one.prediction for one in laws if one.prediction is not None]
+    r2 = sorted(one.law.r2 for one in laws if one.law.r2 == one.law.r2)
+    return LAW.format(
+        laws=len(laws),
+        predicts=share(sum(one.predicts for one in laws), len(laws)),
+        positive=share(sum(one.law.a_interval[0] > 0 for one in laws), len(laws)),
+        r2=f"{r2[len(r2) // 2]:.2f} ({r2[0]:.2f} to {r2[-1]:.2f})",
+        better=share(sum(one.beats_constant for one in forecasts), len(forecasts)),
+        outside=share(sum(not one.within for one in forecasts), len(forecasts)),
+    )
+
+
+INTRODUCTION = """# In the field
+
+<!-- python -m benchmarks.field --write -->
+
+What happens to the runs of others, and whether [`llmtrain diagnose`](diagnose.md) sees it: {logs} public logs of training
+with reinforcement learning from {repositories} repositories, each of at least 30 logged entropies. They were taken in the order
+in which searches of public repositories showed them, at most three a repository, without regard to what had happened; runs
+whose logs are published may still be better than others. Two readers labelled each log from plots of their own, without the
+tool and without each other; `docs/data/field.json` has addresses, checksums and labels. The logs themselves are not
+stored here: the script fetches them.
+"""
+TOOL = """Its rules were written on the odd numbers. **First sight** is what they said then of the even ones, which had been kept
+aside; a log that could not be read counts as disagreement in all its labels. **Null**: the agreement of a tool that never
+says anything. After first sight more formats were read and thresholds changed, so that the numbers of today are of logs
+that the rules have seen.
+"""
+LAW = """## The law against a constant
+
+Of {laws} logs with reward and entropy, a is above 0 beyond its 95% interval in {positive}. The law predicts the reward, that
+is, explains beyond its interval more than a parabola in the step, in {predicts}. Its R² has a median (and range) of
+{r2}. Fitted to the first 15% of the steps it predicts the rest better than a constant, the mean reward of the last third
+of these steps, in {better}; the end that it predicts is no reward of the run in {outside}.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--logs", type=Path, default=ROOT / "runs/field", help="folder for the logs")
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
+    given = parser.parse_args()
+    logs = json.loads(LIST.read_text(encoding="utf-8"))
+    made = page(logs, [diagnosed(place(log, given.logs)) for log in logs])
+    print(made)
+    if given.write:
+        PAGE.write_text(made, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
