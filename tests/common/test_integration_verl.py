@@ -423,9 +423,12 @@ def test_one_micro_batch_on_each_of_two_ranks_is_exact(tmp_path):
 # Training -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.long
-def test_two_rollouts_of_verls_own_actor_are_the_plans(tmp_path):
-    """Four optimizer steps of a tiny model, the second of a rollout with ratios other than 1, and a loop that moves."""
+@pytest.mark.slow
+def test_two_rollouts_of_verls_own_actor_are_the_plans_and_resume(tmp_path):
+    """Four optimizer steps of a tiny model, the second of a rollout with ratios other than 1, and a loop that moves.
+
+    The second rollout again, by another controller from verl's checkpoint, ends at the same parameters.
+    """
     script = Path(__file__).parent / "verl_two_rollouts.py"
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-W", "ignore", "-P", str(script), str(tmp_path)]

@@ -143,5 +143,8 @@ def test_training_beside_trl(small):
     assert ours[2] == pytest.approx(theirs[2], rel=0.1)  # tokens a response
     assert ours[4] == pytest.approx(theirs[4], rel=0.1)  # entropy
     shares = re.findall(r"(\w+) (\d+)%", next(x for x in done.stdout.splitlines() if x.startswith("llmtrain's time")))
-    assert {name for name, _ in shares} >= {"rollout", "forward"}
+    assert {name for name, _ in shares} >= {
+        "rollout",
+        "verify",
+    }  # no group may have a signal, and then nothing is trained
     assert 95 <= sum(int(share) for _, share in shares) <= 105  # rounded, and those below half a percent left out
