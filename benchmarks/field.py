@@ -1,4 +1,4 @@
-"""Public logs of other people's runs: how often runs collapse, explode and die, and whether `llmtrain diagnose` sees it.
+"""Public logs of runs of others: how often they collapse, explode and die, and whether `llmtrain diagnose` sees it.
 
     python -m benchmarks.field [--logs runs/field] [--write]
 
@@ -176,24 +176,23 @@ INTRODUCTION = """# In the field
 
 <!-- python -m benchmarks.field --write -->
 
-What happens to the runs of others, and whether [`llmtrain diagnose`](diagnose.md) sees it: {logs} public logs of training
-with reinforcement learning from {repositories} repositories, each of at least 30 logged entropies. They were taken in the order
-in which searches of public repositories showed them, at most three a repository, without regard to what had happened; runs
-whose logs are published may still be better than others. Two readers labelled each log from plots of their own, without the
-tool and without each other; `docs/data/field.json` has addresses, checksums and labels. The logs themselves are not
-stored here: the script fetches them.
+What happens to the runs of others, and whether [`llmtrain diagnose`](diagnose.md) sees it: {logs} public logs of
+training with reinforcement learning from {repositories} repositories, each of at least 30 logged entropies. They were
+taken in the order in which searches of public repositories showed them, at most three a repository, without regard to
+what had happened; runs whose logs are published may still be better than others. Two readers labelled each log from
+plots of their own, without the tool and without each other; `docs/data/field.json` has addresses, checksums and labels.
+The logs themselves are not stored here: the script fetches them.
 """
-TOOL = """Its rules were written on the odd numbers. **First sight** is what they said then of the even ones, which had been kept
-aside; a log that could not be read counts as disagreement in all its labels. **Null**: the agreement of a tool that never
-says anything. After first sight more formats were read and thresholds changed, so that the numbers of today are of logs
-that the rules have seen.
+TOOL = """Its rules were written on the odd numbers up to {last_shown}. **First sight** is what they said then of logs that
+had been kept aside; a log that could not be read counts as disagreement in all its labels. **Null**: the agreement of a
+tool that never says anything.
 """
 LAW = """## The law against a constant
 
-Of {laws} logs with reward and entropy, a is above 0 beyond its 95% interval in {positive}. The law predicts the reward, that
-is, explains beyond its interval more than a parabola in the step, in {predicts}. Its R² has a median (and range) of
-{r2}. Fitted to the first 15% of the steps it predicts the rest better than a constant, the mean reward of the last third
-of these steps, in {better}; the end that it predicts is no reward of the run in {outside}.
+Of {laws} logs with reward and entropy, a is above 0 beyond its 95% interval in {positive}. The law predicts the reward,
+that is, explains beyond its interval more than a parabola in the step, in {predicts}. Its R² has a median (and range) of
+{r2}. Fitted to the first 15% of the steps it predicts the rest better than a constant, the mean reward of the last
+third of these steps, in {better}; the end that it predicts is no reward of the run in {outside}.
 """
 
 

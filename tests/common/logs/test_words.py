@@ -132,3 +132,16 @@ def test_any_log_is_told(rows, target):
     said = text(measure(metrics, target=target))
     assert "What to try" in said
     assert said.count("\nBreadth") == 1
+
+
+def test_it_ends_with_how_to_go_on():
+    """From a checkpoint before the first event; nothing is said where nothing is advised."""
+    said = text(measure(run())).rpartition("To go on from a checkpoint")[2]
+    assert said.startswith(", one from before step 20 if there is one")
+    for words in (
+        'resume_from_checkpoint="FOLDER/checkpoint-N"',
+        "trainer.resume_from_path=FOLDER",
+        "--model.path MODEL",
+    ):
+        assert words in said
+    assert "To go on" not in text(measure(run(entropy=np.ones(40))))

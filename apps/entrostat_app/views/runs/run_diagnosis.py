@@ -86,6 +86,10 @@ def draw(root: Path, logs: Sequence[Log], name: str, target: float | str | None,
             draw_advice(one, wrote(log.foreign.translated) if log.foreign else "llmtrain", expanded=one is advice[0])
         if not advice:
             st.caption(words.NO_RULE)
+        if any(one.settings for one in advice):
+            going_on = words.going_on(found)
+            with st.expander(plain(going_on.title)):
+                draw_lines(going_on)
 
 
 def metrics(log: Log, columns: Mapping[str, str | None]) -> list[dict[str, Any]]:

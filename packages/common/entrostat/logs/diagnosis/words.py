@@ -96,7 +96,24 @@ def text(facts: Facts, picture: str = "") -> str:
         parts += [indent(f"{trainer}:\n{indent(settings, '  ')}", "    ") for trainer, settings in one.settings.items()]
     if parts[-1] == "What to try":
         parts.append(f"  {NO_RULE}")
+    if any(one.settings for one in advise(facts)):
+        parts.append(_as_text(going_on(facts)))
     return "\n".join(parts)
+
+
+def going_on(facts: Facts) -> Section:
+    """Return how a run goes on from one of its checkpoints with settings that are advised."""
+    marks = facts.happened.marks
+    before = f", one from before step {marks[0][0]} if there is one" if marks else ""
+    return Section(
+        f"To go on from a checkpoint{before}",
+        (
+            'TRL: trainer.train(resume_from_checkpoint="FOLDER/checkpoint-N"), with the model and options of the run.',
+            "verl: the flags beside those of the run, with trainer.resume_mode=resume_path and "
+            "trainer.resume_from_path=FOLDER/global_step_N.",
+            "llmtrain: llmtrain export RUN --out MODEL, then the command with --model.path MODEL.",
+        ),
+    )
 
 
 def _as_text(section: Section, mark: str = "") -> str:
