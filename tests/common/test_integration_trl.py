@@ -1,8 +1,12 @@
 """TRL's trainer with our controllers: real training of a tiny model, five steps at a time."""
 
+import ast
+import dataclasses
+import inspect
 import math
 import os
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -14,10 +18,11 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 from tests.ranks import start_ranks
 from tiny_trl import STEPS, build, logged, parameters, relative
 from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, TrainerCallback
-from trl import GRPOTrainer
+from trl import GRPOConfig, GRPOTrainer
 
 import entrostat as es
 from entrostat.integrations.trl import STATE_FILE, EntrostatGRPOTrainer
+from entrostat.integrations.trl_settings import REPLACED
 from entrostat.logs.diagnosis.facts import measure
 from entrostat.logs.foreign.foreign_runs import read_path
 from llmtrain.policy.model import build_tiny, save
@@ -489,6 +494,9 @@ def test_every_controller_plans_and_has_a_gradient(rollout, name):
             'GRPOConfig.loss_type "grpo" decides the aggregation: drop aggregation',
         ),
         ({"epsilon_high": 0.28}, "set eps_high of the controller"),
+        ({"sapo_temperature_pos": 2.0, "controller": {"controller": "sapo"}}, "set tau_positive of sapo"),
+        ({"vespo_k_neg": 1.0}, "set k_positive and k_negative of vespo"),
+        ({"entropy_target": 0.5}, "set coef_min, coef_max, delta and target of adaptive_entropy"),
         ({"loss_type": "cispo", "epsilon_high": 5.0}, "the controller replaces GRPOConfig.loss_type"),
         ({"loss_type": "cispo", "controller": {"controller": "cispo"}}, "caps the ratio at GRPOConfig.epsilon_high"),
         ({"steps_per_generation": 1}, "steps_per_generation 1 must be a multiple of gradient_accumulation_steps 2"),
@@ -512,6 +520,17 @@ def test_every_controller_plans_and_has_a_gradient(rollout, name):
 def test_errors_say_what_to_do(folder, tmp_path, settings, message):
     with pytest.raises(ValueError, match=message):
         build(EntrostatGRPOTrainer, folder, tmp_path, **settings)
+
+
+def test_every_option_that_trls_own_loss_reads_is_replaced_or_kept():
+    """The loss is the controller's, so an option that only TRL's `_compute_loss` reads would be ignored in silence."""
+    kept = {"beta", "use_bias_correction_kl", "router_aux_loss_coef", "use_vllm", "vllm_importance_sampling_correction"}
+    kept |= {"max_completion_length", "steps_per_generation"}  # what a rollout is, not its loss
+    read = ast.parse(textwrap.dedent(inspect.getsource(GRPOTrainer._compute_loss)))
+    names = {node.attr for node in ast.walk(read) if isinstance(node, ast.Attribute)}
+    options = {option.name for option in dataclasses.fields(GRPOConfig)} & names
+    assert {"epsilon_high", "vespo_k_pos"} < options
+    assert options <= kept | REPLACED.keys()
 
 
 @pytest.fixture(scope="module")

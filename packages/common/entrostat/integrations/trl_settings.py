@@ -17,6 +17,14 @@ REPLACED = {
     "top_entropy_quantile": "name a controller that keeps tokens by entropy",
     "entropy_coef": "add entropy_bonus to the controller",
     "use_adaptive_entropy": "add adaptive_entropy to the controller",
+    **dict.fromkeys(
+        ("entropy_coef_min", "entropy_coef_max", "entropy_coef_delta", "entropy_target"),
+        "set coef_min, coef_max, delta and target of adaptive_entropy",
+    ),
+    "sapo_temperature_pos": "set tau_positive of sapo",
+    "sapo_temperature_neg": "set tau_negative of sapo",
+    **dict.fromkeys(("vespo_k_pos", "vespo_k_neg"), "set k_positive and k_negative of vespo"),
+    **dict.fromkeys(("vespo_lambda_pos", "vespo_lambda_neg"), "set lambda_positive and lambda_negative of vespo"),
     "off_policy_mask_threshold": "add opsm to the controller and set its delta",
 }
 """Options of GRPOConfig that the controller replaces, each with the setting to use instead."""
