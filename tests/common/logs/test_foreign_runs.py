@@ -105,7 +105,7 @@ def test_folders(tmp_path):
         (b'{"log_history": 3}', "has no list log_history"),
         (b'{"log_history": [', "is not whole JSON"),
         (b'{"log_history": []}', "has no metrics: take a log of a run that has finished a step"),
-        (b'{"step": 1, "a": {"b": 1}}\n', "has no metrics"),
+        (b'{"step": 1, "a": {"b": "c"}}\n', "has no metrics"),
         (b"PAR1" + bytes(50), "is a damaged Parquet file"),
         (b'"Step","a - b"\n1,"' + b"x" * 200_000 + b'"\n', "is not a CSV file"),
     ],

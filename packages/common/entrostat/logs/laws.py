@@ -213,7 +213,7 @@ def _redrawn_errors(residual: Array, weights: Array) -> Array:
 
 def _score(design: Array, r: Array) -> Score:
     n, coefficients = design.shape
-    residual = r - design @ np.linalg.lstsq(design, r)[0]
+    residual = r - design @ np.linalg.lstsq(design, r, rcond=None)[0]
     r2 = _r_squared(r, residual)
     with np.errstate(divide="ignore"):
         aic = n * np.log((residual**2).mean()) + 2 * (coefficients + 1)

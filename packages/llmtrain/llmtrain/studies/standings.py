@@ -116,7 +116,7 @@ def by_entropy(standings: Sequence[Standing], metric: str) -> ByEntropy | None:
             return None
         powers, leverage = _parabola(counted)
     values = np.array([s.mean(metric) for s in counted])
-    coefficients = np.linalg.lstsq(powers, values)[0]
+    coefficients = np.linalg.lstsq(powers, values, rcond=None)[0]
     residual = values - powers @ coefficients
     predicted, mean = residual / (1 - leverage), (values - values.mean()) / (1 - 1 / len(counted))
     noise = standard_error(counted, metric)

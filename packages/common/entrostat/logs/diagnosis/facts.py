@@ -290,7 +290,7 @@ def _over_time(at: NDArray[np.int64], h: Array, r: Array, law: laws.Law) -> tupl
     """
     n = len(r)
     powers = np.vander((at - at[0]) / (at[-1] - at[0]), 3)
-    null = powers @ np.linalg.lstsq(powers, r)[0]
+    null = powers @ np.linalg.lstsq(powers, r, rcond=None)[0]
     gain = ((r - null) ** 2 - (r - law(h)) ** 2) / (r.var() or 1.0)
     length = round(n ** (1 / 3))
     rng = np.random.default_rng(generator_seed("diagnosis", n))

@@ -30,6 +30,8 @@ OPEN = re.compile(r"\{'(?:eval_)?loss': [^{}]*$")
 """The beginning of one that a terminal has broken at its width, wherever that was."""
 MOST_PARTS = 100
 """Upper limit for the lines of a broken dictionary."""
+SUPERVISED = "'mean_token_accuracy'"
+"""Metric that TRL prints in supervised fine-tuning."""
 NOTHING = Row("", None, {})
 COUNTED = re.compile(rf"'global_step/max_steps': '{OF_ALL.pattern}'")
 
@@ -54,16 +56,20 @@ def is_dictionaries(head: bytes) -> bool:
 def read_dictionaries(file: LimitedFile) -> Iterator[Row]:
     """Yield the dictionaries of TRL's console, numbered from 1 unless they have a step.
 
-    An evaluation belongs to the training step before it.
+    An evaluation belongs to the training step before it. Supervised fine-tuning is left out if there are others.
     """
-    step = 0
+    step, tuned = 0, list[Row]()
     for line in _joined(file):
         for found in TRL.findall(line):
+            if SUPERVISED in found and "'reward'" not in found:
+                tuned.append(Row("", len(tuned) + 1, dict(_pairs(found))))
+                continue
             if counted := COUNTED.search(found):
                 step = int(counted[1])
             elif found.startswith("{'loss'"):
                 step += 1
             yield Row("", step, dict(_pairs(found)))
+    yield from () if step else tuned
 
 
 def _joined(file: LimitedFile) -> Iterator[str]:

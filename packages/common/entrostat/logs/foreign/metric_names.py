@@ -25,6 +25,7 @@ NAMES: dict[str, dict[str, str]] = {
         "policy_entropy": "several",
         "mean_entropy": "several",
         "avg_entropy": "several",
+        "token_entropy": "several",
     },
     "reward": {
         "critic/score/mean": "verl",
@@ -38,6 +39,7 @@ NAMES: dict[str, dict[str, str]] = {
         "rollout/raw_reward": "slime",
         "env/all/reward/total": "Tinker's cookbook",
         "episode/reward/mean": "verl-agent",
+        "reward/overall": "EasyR1",
         "mean_reward": "several",
         "reward_mean": "several",
         "avg_reward": "several",

@@ -13,6 +13,7 @@ STEPS = (
         "eval/global_step",
         "trainer/global_step",
         "system/step",
+        "grpo_step",
         "global_step",
         "global_step/max_steps",
     ),
@@ -23,6 +24,8 @@ OF_ALL = re.compile(r"(\d{1,15})/\d{1,15}")
 """Step as ms-swift writes it, before the number of all steps."""
 
 
+EVALUATIONS = ("eval", "evaluation", "val", "validation", "test")
+"""Values of a row's `type` that make its metrics those of an evaluation."""
 OF_DATA = {"question", "problem", "prompt", "answer", "solution", "ground_truth", "messages", "reward_model"}
 """Names of the columns of a data set of problems, of which a log has none or one."""
 
@@ -60,7 +63,18 @@ def row(record: Mapping[str, Any], steps: Collection[str]) -> Row:
     step = next(known, None)
     if isinstance(step, str) and (found := OF_ALL.fullmatch(step)):
         step = int(found[1])
-    return Row("", step, {name: value for name, value in record.items() if name not in steps})
+    prefix = "eval/" if record.get("type") in EVALUATIONS else ""
+    named = _flat({name: value for name, value in record.items() if name not in steps})
+    return Row("", step, {prefix + name: value for name, value in named})
+
+
+def _flat(record: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values of an object and of those in it, with / between their names."""
+    for name, value in record.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name}/")
+        else:
+            yield before + str(name), value
 
 
 class LimitedFile:
