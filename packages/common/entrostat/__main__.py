@@ -6,11 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from . import __version__
-from .about.description import KINDS, QUADRANTS, describe, interval, markdown, names
-from .advantages import GROUP as ADVANTAGES
-from .by_name import ALIASES, GROUPS
 from .settings.commandline import one_line_errors, parse_settings
-from .settings.importing import distribution, plug_ins
 
 USAGE = """python -m entrostat list              every name with its formula, and installed plug-ins
 python -m entrostat describe NAME     formula, notes, needs, hyperparameters, source
@@ -44,6 +40,8 @@ def main(args: list[str]) -> int:
         case ["check-controller", spec, *settings]:
             return _check(spec, settings)
         case ["docs"]:
+            from .about.description import markdown
+
             measured = json.loads(MEASURED.read_text()) if MEASURED.exists() else None
             sys.stdout.write(markdown(measured))
         case _:
@@ -70,6 +68,11 @@ def _print_list() -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from .about.description import KINDS, describe, names
+    from .advantages import GROUP as ADVANTAGES
+    from .registry import ALIASES, GROUPS
+    from .settings.importing import distribution, plug_ins
+
     for kind in KINDS:
         table = Table(kind, "formula", "hyperparameters", title=f"{kind}s", title_justify="left")
         rows = {name: describe(name, kind) for name in names(kind)}
@@ -89,15 +92,22 @@ def _print_list() -> None:
 
 
 def _print_description(name: str) -> None:
+    from .about.description import KINDS, describe
+
     found = [about for kind in KINDS if (about := _describe(name, kind))] or [describe(name)]
     print("\n\n".join("\n".join(_lines(about)) for about in found))
 
 
 def _describe(name: str, kind: str) -> dict[str, Any] | None:
+    from .about.description import describe, names
+    from .registry import ALIASES
+
     return describe(name, kind) if ALIASES.get(name, name) in names(kind) or name in names(kind) else None
 
 
 def _lines(about: dict[str, Any]) -> list[str]:
+    from .about.description import QUADRANTS, interval
+
     lines = [f"{about['name']} ({about['kind']})", about["rule"]]
     lines += ["", about["notes"], ""] if about["notes"] else [""]
     lines.append(f"needs      {', '.join(about['needs']) or 'nothing beyond the advantage'}")
