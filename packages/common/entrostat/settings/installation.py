@@ -1,7 +1,10 @@
 """Location of the installed package, and commands that install missing parts."""
 
+import json
 import subprocess
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 EXTRAS = {
     **dict.fromkeys(("gymnasium", "matplotlib", "pyarrow", "PIL"), "sim"),
@@ -28,7 +31,21 @@ def checkout() -> Path | None:
 def install_command(*extras: str) -> str:
     """Return the pip command that adds these extras to the present installation."""
     wanted = ",".join(extras)
-    return f"pip install -c constraints.txt -e '.[{wanted}]'" if checkout() else f"pip install 'entrostat[{wanted}]'"
+    if checkout():
+        return f"pip install -c constraints.txt -e '.[{wanted}]'"
+    return f"pip install '{origin()}[{wanted}]'"
+
+
+def origin() -> str:
+    """Return what pip installed this package from: the path of a wheel or folder, or its name on an index."""
+    try:
+        found = distribution("entrostat")
+        told = json.loads(found.read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        return "entrostat"
+    place = urlsplit(told.get("url", ""))
+    is_this = Path(str(found.locate_file("entrostat"))).resolve() == Path(__file__).resolve().parents[1]
+    return unquote(place.path) if is_this and place.scheme == "file" else "entrostat"
 
 
 def remedy(module: str) -> str:
