@@ -23,6 +23,7 @@ from entrostat.logs.foreign.foreign_runs import read_path
 
 core_algos = pytest.importorskip("verl.trainer.ppo.core_algos", reason="pip install --no-deps -c constraints.txt verl")
 ours = importlib.import_module("entrostat.integrations.verl")
+verl_version = importlib.import_module("entrostat.integrations.verl_version")
 verl_settings = importlib.import_module("entrostat.integrations.verl_settings")
 DOCS = Path(__file__).parents[2] / "docs"
 ROWS, LENGTH, GROUP = 12, 9, 3
@@ -509,11 +510,60 @@ def test_through_verls_own_ppo_loss():
     assert "actor/pg_clipfrac" in metrics
 
 
-@pytest.mark.long
-def test_another_version_of_verl_is_told():
-    code = "import verl; verl.__version__ = '0.10.1'; import entrostat.integrations.verl"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "written for verl 0.9.x, found 0.10.1" in done.stderr
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [("0.10.1", "warns"), ("1.0", "warns"), ("0.8.2", "refuses"), ("0.5.0.dev", "refuses"), ("0.9.3", "")],
+)
+def test_another_version_of_verl_is_told(found, said):
+    if said == "warns":
+        with pytest.warns(UserWarning, match=f"written for verl 0.9.x, found {found}"):
+            verl_version.check_verl(found)
+    elif said == "refuses":
+        with pytest.raises(ImportError, match=f"written for verl 0.9.x, found {found}: in an older verl or a fork"):
+            verl_version.check_verl(found)
+    else:
+        verl_version.check_verl(found)
+
+
+@pytest.mark.slow
+def test_an_older_verl_is_told_before_it_is_imported(tmp_path):
+    """Its package cannot be imported at all, as with a NumPy that is too new for it."""
+    (tmp_path / "verl").mkdir()
+    (tmp_path / "verl/__init__.py").write_text("raise AttributeError('np.float_ was removed')")
+    (tmp_path / "verl-0.4.1.dist-info").mkdir()
+    (tmp_path / "verl-0.4.1.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: verl\nVersion: 0.4.1\n")
+    for module in ("verl", "verl_settings"):
+        code = f"import entrostat.integrations.{module}"
+        path = os.pathsep.join([str(tmp_path), *sys.path])
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path}
+        )
+        assert done.stderr.splitlines()[-1].startswith(
+            "ImportError: entrostat.integrations.verl is written for verl 0.9.x"
+        )
+
+
+def test_the_five_lines_for_older_verl_are_its_loss():
+    """At the end of a file with verl's old function: with GRPO's rule it is that function, to the last metric."""
+    (code,) = re.findall(r'^```python title="core_algos.py"\n(.*?)^```', (DOCS / "verl.md").read_text(), re.M | re.S)
+    old = core_algos.compute_policy_loss
+    scope = {"compute_policy_loss": old}
+    exec(code.replace('es.make("clip_cov", k=0.002)', 'es.make("grpo", dual_clip=3.0)'), scope)
+    found = {}
+    for name, loss in (("ours", scope["compute_policy_loss"]), ("verl's", old)):
+        data = batch()
+        data["log_prob"].requires_grad_()
+        value, *metrics = loss(**data, cliprange=0.2, clip_ratio_c=3.0)
+        value.backward()
+        found[name] = [value.detach(), data["log_prob"].grad, *metrics]
+    for ours, theirs in zip(found["ours"], found["verl's"], strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-12)
+    scope = {"compute_policy_loss": old}
+    exec(code, scope)
+    data = batch()
+    data["log_prob"].requires_grad_()
+    scope["compute_policy_loss"](**data, cliprange=0.2)[0].backward()
+    assert data["log_prob"].grad.isfinite().all()
 
 
 def test_what_verls_loggers_write_can_be_imported(tmp_path, capsys, monkeypatch):

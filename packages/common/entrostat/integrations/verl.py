@@ -13,6 +13,8 @@ verl calls a policy loss with one micro-batch; docs/verl.md lists the effect on 
 Shapes: B responses of a micro-batch, T their padded length, N packed response tokens.
 """
 
+from .verl_version import SUPPORTED_VERL as SUPPORTED_VERL  # isort: skip  # refuses an older one first
+
 import os
 import warnings
 from collections.abc import Callable, Mapping
@@ -21,7 +23,6 @@ from typing import Any, cast
 
 import torch
 import torch.distributed as dist
-import verl
 from tensordict import TensorDict
 from torch import Tensor
 from verl.trainer.ppo.core_algos import agg_loss, register_policy_loss
@@ -41,14 +42,8 @@ from .verl_batch import FROM_LOGITS, keep_old_entropy, logit_statistics, micro_b
 from .verl_settings import ALWAYS, CHAIN, HINTS, PREFIX, Settings, check_actor
 from .verl_settings import PolicyLossConfig as PolicyLossConfig
 
-SUPPORTED_VERL = "0.9."
-
 Loss = Callable[..., tuple[Tensor, dict[str, Any]]]
 """verl's `ppo_loss` or a function like it, with its configuration."""
-
-
-if not verl.__version__.startswith(SUPPORTED_VERL):
-    warnings.warn(f"written for verl {SUPPORTED_VERL}x, found {verl.__version__}", stacklevel=2)
 
 
 # The loss -------------------------------------------------------------------------------------------------------------

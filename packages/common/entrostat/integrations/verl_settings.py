@@ -1,5 +1,7 @@
 """Settings of controllers in verl's configuration, and the settings of verl's that they replace."""
 
+from . import verl_version as verl_version  # isort: skip  # refuses an older verl first
+
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
