@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 JUMPING = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today"}
 ALLOWED = {
@@ -11,6 +13,7 @@ ALLOWED = {
 }
 
 
+@pytest.mark.slow
 def test_durations_are_of_a_clock_that_does_not_jump():
     found = {}
     for path in sorted([*ROOT.glob("packages/*/*/**/*.py"), *ROOT.glob("apps/**/*.py")]):

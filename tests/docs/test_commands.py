@@ -120,6 +120,7 @@ def write_files(folder: Path) -> None:
     foreign_files.event_files(folder / "tb/run-1")
     for name in ("wandb_export.csv", "chart.csv"):
         foreign_files.wandb_chart(folder / name)
+    (folder / "mine.csv").write_text("Step,ent/mean\n" + "".join(f"{s},{1 / (s + 1)}\n" for s in range(40)))
     steps = zip(foreign_files.STEPS, foreign_files.ENTROPY, foreign_files.REWARD, strict=True)
     lines = [f"step:{step} - actor/entropy:{entropy} - critic/rewards/mean:{reward}" for step, entropy, reward in steps]
     (folder / "verl.log").write_text("\n".join(lines) + "\n")

@@ -23,6 +23,13 @@ def read(out, name):
 
 
 @pytest.mark.slow
+def test_a_piece_alone(tmp_path):
+    done = run(tmp_path, "--piece", "decode")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {row["way"] for row in read(tmp_path, "decode")} == {"shared", "repeated"}
+
+
+@pytest.mark.long
 def test_the_rehearsal_makes_every_piece(tmp_path):
     done = run(tmp_path, "--limit", "500")
     assert done.returncode == 0, done.stdout + done.stderr

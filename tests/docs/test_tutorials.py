@@ -20,7 +20,12 @@ TRAINERS = {"trl": "trl", "verl": "verl"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", tutorials.PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    # those of other trainers run from the wheel too, each time it is built (tests/install/wheel.py)
+    [pytest.param(page, marks=[pytest.mark.long] * (page.stem in TRAINERS)) for page in tutorials.PAGES],
+    ids=lambda page: page.stem,
+)
 def test_a_page_shows_what_it_prints(page, own_controllers, own_claims):
     pytest.importorskip(TRAINERS.get(page.stem, "torch"))
     text = page.read_text()

@@ -216,15 +216,13 @@ KINDS: dict[str, Callable[..., Any]] = {
 }
 
 
-PROCESSES = ("functions", "answers_to_data")
-"""Kinds whose cases start a process each; the quick tests run a few of them."""
+SAMPLED = {"functions": 10, "answers_to_data": 10, "models": 4}
+"""Kinds whose cases take long, and one in how many the quick tests run."""
 
 
 def cases(*kinds: str) -> list[Any]:
     return [
-        pytest.param(
-            folder, id=f"{kind}/{folder.name}", marks=[pytest.mark.slow] * (kind in PROCESSES and number % 10 > 0)
-        )
+        pytest.param(folder, id=f"{kind}/{folder.name}", marks=[pytest.mark.slow] * (number % SAMPLED.get(kind, 1) > 0))
         for kind in kinds
         for number, folder in enumerate(sorted(path.parent for path in (CORPUS / kind).glob("*/case.yaml")))
     ]

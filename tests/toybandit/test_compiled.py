@@ -48,6 +48,7 @@ def test_equal_to_what_is_not_compiled(kind):
     assert_equal(fast, simulate(config, [3, 8, 1]))
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("looks", [{"controller": "forking_tokens"}, {"advantage": "nsr", "controller": "gspo"}])
 def test_what_cannot_be_compiled_runs_as_it_is(looks):

@@ -111,6 +111,7 @@ def test_a_student_opens_the_course_on_a_telephone(browser, page):
         assert tab.get_by_role("heading", name="Now on your own log").is_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("others", [{}, {"passes": 1, "lr": 2.0}])
 def test_the_page_simulates_the_lesson_on_clipping_as_toybandit_does(browser, alone, others):
     tab = browser.new_page()

@@ -148,6 +148,7 @@ def test_what_was_moved_goes_along():
     assert app.sidebar.slider(key="passes").value == 2
 
 
+@pytest.mark.slow
 def test_reset_and_presets_leave_the_controls_of_other_pages():
     app = AppTest.from_file(MAIN, default_timeout=60)
     visit(app, "compare")

@@ -41,6 +41,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_every_kind_gives_the_same_run(tmp_path, name):
     path = KINDS[name](tmp_path / name)

@@ -169,6 +169,7 @@ def again(): return None
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CELLS)
 def test_a_cell_may_run_again(kind):
     """And another module may not take its name: prometheus/client_python#1042."""

@@ -42,6 +42,7 @@ def test_a_key_that_is_set_twice_is_named(text):
         parse_yaml(text)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(), PLAIN | WORDS | st.lists(PLAIN | WORDS)))
 def test_what_is_written_is_read_by_either_version(values):
     text = dump_yaml(values)

@@ -113,6 +113,7 @@ def test_what_does_not_work(sick, name, verdict, cause, fix):
     assert "\n" not in found.cause + found.fix
 
 
+@pytest.mark.slow
 def test_it_says_what_it_is_doing(sick, capsys):
     """Where no terminal shows it: a line before each check, apart from the JSON."""
     checks = [sick("wrong"), sick("leave", 8.0)]

@@ -131,6 +131,7 @@ def test_plain_text_that_begins_with_bos_gets_no_second_one():
     assert encode(other, "2<s>2?").count(other.bos_token_id) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("template", "said"),
     [

@@ -105,6 +105,7 @@ def values(run) -> dict[int, float]:
     return {state["step"]: float(state["moments"][0]) for state in states}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [3, 2], ids=["new", "replaced"])
 def test_a_kill_at_any_call_leaves_a_whole_checkpoint(save, layer, tmp_path, step):
     first = tmp_path / "first"

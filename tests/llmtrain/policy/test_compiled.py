@@ -65,6 +65,7 @@ def test_weights_that_are_divided_are_not_compiled():
         EngineConfig(name="deepspeed", zero_stage=3, torch_compile=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", [EngineConfig(torch_compile=True), EngineConfig()])
 def test_a_machine_without_a_compiler_is_refused_before_a_model_is_loaded(small, monkeypatch, engine):
     monkeypatch.setenv("CXX", "none++")
@@ -73,6 +74,7 @@ def test_a_machine_without_a_compiler_is_refused_before_a_model_is_loaded(small,
         check(replace(small, engine=engine))
 
 
+@pytest.mark.slow
 def test_rollouts_do_not_meet_compiled_layers(called):
     model, plain = make_model(), make_model()
     compile_layers(model)

@@ -63,6 +63,7 @@ def distance(a: torch.Tensor, b: torch.Tensor) -> float:
     return float((a - b).abs().max() / b.abs().max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_gradients_are_those_of_the_torch_engine(found, size):
     """1e-6 relative, fp32; surrogates of tokens and of sequences, low-rank updates, and on 2 ranks every option."""

@@ -183,6 +183,7 @@ def refused(folder, asked, capsys) -> None:
     assert not asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [REFERENCE, PRIME])
 def test_a_command_runs_code_that_it_may_trust_and_records_that(train, copy, asked, flags, tmp_path, capsys):
     """It runs for the policy and the other models; a checkpoint has the code with it, and the run goes on."""

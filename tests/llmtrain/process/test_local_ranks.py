@@ -45,6 +45,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(local_ranks, "GRACE", 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
     ("end", "cause"),

@@ -326,6 +326,7 @@ def test_commands_that_prepare_a_recipe_are_understood(name, number, capsys, tmp
     assert re.search("does not exist|is not a model folder|this machine has 0|is not a run", said)
 
 
+@pytest.mark.slow
 def test_a_warm_up_of_a_recipe_in_small(jsonl, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [{"question": f"{i} + 1?", "answer": f"{i} + 1 = {i + 1}\n#### {i + 1}"} for i in range(4)]

@@ -177,6 +177,7 @@ def test_an_attention_that_changes_keys_is_an_error(monkeypatch):
         sampler(model, "shared").generate(PROMPTS, 2)
 
 
+@pytest.mark.slow
 def test_rows_leave_by_halves_where_the_device_is_waited_for(traced, monkeypatch):
     """On a device that is asked only now and then, finished rows stay, and nobody sees what they draw."""
     model, looks = model_of(CONFIGS["single heads"]), []

@@ -76,6 +76,7 @@ def test_a_gradient_that_is_not_finite_moves_nothing():
     assert all(torch.equal(a, b) for a, b in zip(before, model.model.parameters(), strict=True))
 
 
+@pytest.mark.slow
 def test_a_run(small, tmp_path):
     """Tokens of a response differ in advantage once the model has learnt; a resumed run goes on with what it was."""
     config = replace(small, advantage="prime", prime=PrimeConfig(lr=1e-4, beta=0.5), steps=4)

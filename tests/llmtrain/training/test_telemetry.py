@@ -76,6 +76,7 @@ def written_to(path):
     return read_path(path)[0].metrics
 
 
+@pytest.mark.slow
 def test_wandb_goes_on_with_its_run(small, tmp_path, monkeypatch):
     """The library of W&B itself, offline; its files are read back."""
     wandb = pytest.importorskip("wandb")

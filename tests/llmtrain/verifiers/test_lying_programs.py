@@ -35,6 +35,12 @@ def test_a_few_lying_programs_are_wrong(python, style):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("style", PROGRAMS)
+def test_a_quarter_of_the_lying_programs_are_wrong(python, style):
+    assert not rewarded(python, style, list(PROGRAMS[style])[1::4])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("style", PROGRAMS)
 def test_lying_programs_are_wrong(python, style):
     assert len(PROGRAMS[style]) >= 40
     assert not rewarded(python, style, list(PROGRAMS[style]))

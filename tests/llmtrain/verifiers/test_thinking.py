@@ -21,6 +21,7 @@ def test_a_mark_of_ones_own():
     assert after_mark("a", "FINAL") is None
 
 
+@pytest.mark.slow
 def test_verdicts_on_thinking_models():
     responses = [
         r"<think>so \boxed{5} but",

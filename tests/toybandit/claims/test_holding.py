@@ -17,6 +17,7 @@ def test_stochastic_rewards(name):
     assert abs(errors["noisy"].mean()) < HELD
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "holds"),
     [("adaptive entropy", True), ("Pos-Adv-Reweight", False), ("STARE", False), ("thermostat", True)],

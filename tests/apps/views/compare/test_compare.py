@@ -278,6 +278,7 @@ def test_nothing_to_show():
     assert "Choose a contender" in found.info[0].value
 
 
+@pytest.mark.slow
 def test_slow_ones_are_asked_for():
     found = app(contenders=["grpo", "thermostat"], passes="16", rollouts="80", states="1")
     assert not found.dataframe

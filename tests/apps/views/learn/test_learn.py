@@ -41,6 +41,7 @@ def test_every_lesson_predicts_moves_and_answers(number):
     assert app.expander[0].markdown[0].value != before
 
 
+@pytest.mark.slow
 def test_next_and_back():
     app = open_lesson(1)
     app.button[1].click().run()

@@ -128,6 +128,7 @@ def test_an_environment_of_a_file(tmp_path, monkeypatch):
     assert "over 60 rollouts" in "\n".join(caption.value for caption in app(env="other.yaml").caption)
 
 
+@pytest.mark.slow
 def test_a_file_that_was_changed_is_read_again(tmp_path, monkeypatch):
     monkeypatch.setenv(ENVIRONMENTS, str(tmp_path / "own.yaml"))
     for rollouts in (25, 30):

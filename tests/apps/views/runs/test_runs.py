@@ -129,6 +129,7 @@ def test_names_that_lead_elsewhere_are_refused_in_one_line_each(root):
     assert app.multiselect(key="runs").value == ["llm/seed-1"]
 
 
+@pytest.mark.slow
 def test_a_run_without_a_line_is_no_failure(root):
     for section in view.SECTIONS:
         app = open_page(runs=["short"], runs__show=section)

@@ -27,6 +27,7 @@ from llmtrain.rollout.vllm.vllm_engine import VLLMEngine, prompt_seeds
 from llmtrain.rollout.vllm.vllm_start import options
 from llmtrain.settings.config import RolloutConfig
 
+pytestmark = pytest.mark.slow  # vLLM takes half a minute to start
 STOP = 5
 
 

@@ -203,6 +203,7 @@ def test_what_is_equal(math, a, b, same):
         assert math([f"\\boxed{{{given}}}"], [wanted])[0].correct is same
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["9^{9^{9^{9}}}", "9**9**9", "7" * 100_000, "(" * 1900, "{" * 900 + "}" * 900])
 def test_a_pathological_answer_costs_its_timeout_at_most(math, answer):
     start = time.monotonic()

@@ -417,6 +417,7 @@ def test_a_rounded_decimal_may_follow_an_equals_sign(patient):
     assert not equal_by_value(patient, "\\sqrt{2}=1.5", "1.5")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [
