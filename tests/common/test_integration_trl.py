@@ -533,6 +533,45 @@ def test_every_option_that_trls_own_loss_reads_is_replaced_or_kept():
     assert options <= kept | REPLACED.keys()
 
 
+class Calculator:
+    """A rollout function of TRL's: three tokens of the policy, two of an environment, three of the policy."""
+
+    own = (1, 1, 1, 0, 0, 1, 1, 1)
+
+    def __init__(self):
+        self.drawn = []
+
+    def __call__(self, prompts, trainer):
+        def draw(ids):
+            many = {"do_sample": True, "max_new_tokens": 3, "min_new_tokens": 3, "pad_token_id": 0, "top_k": 0}
+            return trainer.model.generate(ids, attention_mask=torch.ones_like(ids), **many)
+
+        asked = trainer.processing_class(prompts, return_tensors="pt").input_ids
+        call = draw(asked)
+        told = (call[:, -2:] + 1) % 10  # what the policy would hardly have said
+        ids = draw(torch.cat([call, told], 1))
+        self.drawn.append((ids, asked.shape[1]))
+        given = {"prompt_ids": asked.tolist(), "completion_ids": ids[:, asked.shape[1] :].tolist(), "logprobs": None}
+        return given | {"env_mask": [list(self.own)] * len(ids)}
+
+
+def test_tokens_of_a_tool_are_nobodys(folder, tmp_path):
+    """Parameters are GRPOTrainer's, and the observed entropy is that of the policy's own tokens, by a plain pass."""
+    trained = {}
+    for cls, given in ((GRPOTrainer, {}), (EntrostatGRPOTrainer, {"controller": "grpo"})):
+        calculator = Calculator()
+        trained[cls] = build(cls, folder, tmp_path / cls.__name__, controller=given | {"rollout_func": calculator})
+        trained[cls].train()
+    ours, theirs = trained[EntrostatGRPOTrainer], trained[GRPOTrainer]
+    assert relative(parameters(ours), parameters(theirs)) < 1e-6
+    ids, prompt = calculator.drawn[0]
+    with torch.no_grad():
+        logp = AutoModelForCausalLM.from_pretrained(folder)(ids).logits[:, prompt - 1 : -1].log_softmax(-1)
+    entropy, mask = -(logp.exp() * logp).sum(-1), torch.tensor(Calculator.own).bool()
+    assert logged(ours, "entropy")[0] == pytest.approx(float(entropy[:, mask].mean()), rel=1e-5)
+    assert logged(ours, "entropy")[0] != pytest.approx(float(entropy.mean()), rel=5e-5)
+
+
 @pytest.fixture(scope="module")
 def unfinished(folder, tmp_path_factory):
     """A checkpoint of GRPOTrainer after two of five steps, and the trainer."""

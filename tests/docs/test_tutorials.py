@@ -15,7 +15,7 @@ assert SPEC is not None
 assert SPEC.loader is not None
 tutorials = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(tutorials)
-TRAINERS = {"trl": "trl", "verl": "verl"}
+TRAINERS = {"trl": "trl", "tools": "trl", "verl": "verl"}
 """Packages that a page needs beside ours."""
 
 

