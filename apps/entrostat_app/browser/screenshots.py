@@ -73,7 +73,7 @@ def main() -> None:
                 print(path)
                 take(browser, f"{url}/{address(path)}", out / f"{path}.png")
             diagnosis = f"{url}/runs?runs=grpo&runs.show=Diagnosis"
-            take(browser, diagnosis, out / "diagnosis.png", shows="[data-testid=stCode]")
+            take(browser, diagnosis, out / "diagnosis.png", shows="[data-testid=stCode]:visible")
             take(browser, url, out / "telephone.png", width=390)
             take(browser, url, out / "dark.png", dark=True)
 
