@@ -69,7 +69,7 @@ class Happened(NamedTuple):
     """Events of a run; None or empty for what did not happen."""
 
     first: float | None
-    """First logged entropy (nats)."""
+    """First logged entropy (nats); in a noisy run the first running median."""
     fell: Fall | None
     exploded: tuple[int, float] | None
     """Step from which the entropy exploded, and its highest value (nats)."""

@@ -22,7 +22,7 @@ from .. import laws
 from ..doubts import doubts
 from ..foreign.metric_names import LOOKS_LIKE, candidates
 from ..runlog import HOLDS_WITHIN, moving_target, target_of
-from .events import Happened, look, looks_at, smoothing
+from .events import Happened, look, looks_at, numbers, smoothing
 
 Array = NDArray[np.float64]
 Metrics = Sequence[Mapping[str, Any]]
@@ -188,7 +188,7 @@ def measure(metrics: Metrics, config: Mapping[str, Any] | None = None, target: f
     names = {name for name in logged if reads(name)}
     metrics = [{name: line[name] for name in ("step", *names) if name in line} for line in metrics]
     controller = str((config or {}).get("controller") or "")
-    at, entropy = series(metrics, "entropy")
+    at, entropy = numbers(metrics, "entropy")
     if target is None:
         target = _target(metrics, config or {}, controller)
     law, no_law = _law(metrics, target)
@@ -218,14 +218,6 @@ def reads(name: str) -> bool:
     return known or PASSED.fullmatch(name.removesuffix("/low").removesuffix("/high")) is not None
 
 
-def series(metrics: Metrics, name: str) -> tuple[NDArray[np.int64], Array]:
-    """Return the steps at which a metric has a finite value, and the values, (n,) each."""
-    pairs = [(line["step"], line[name]) for line in metrics if isinstance(line.get(name), int | float)]
-    pairs = [pair for pair in pairs if np.isfinite(pair[1])]
-    steps, values = zip(*pairs, strict=True) if pairs else ((), ())
-    return np.array(steps, dtype=np.int64), np.array(values, dtype=np.float64)
-
-
 def last_third(values: Array) -> Array:
     return values[-max(len(values) // 3, 1) :]
 
@@ -245,7 +237,7 @@ def _course(at: NDArray[np.int64], entropy: Array) -> Entropy | None:
 
 
 def _level(metrics: Metrics, name: str) -> Level | None:
-    values = series(metrics, name)[1]
+    values = numbers(metrics, name)[1]
     return Level(float(last_third(values).mean()), float(values.max())) if len(values) else None
 
 
@@ -262,8 +254,8 @@ def _target(metrics: Metrics, config: Mapping[str, Any], controller: str) -> flo
 
 def _law(metrics: Metrics, target: float | None) -> tuple[Lawful | None, str]:
     """Return the law of the steps that have both entropy and reward, or None and the reason."""
-    reward = dict(zip(*(x.tolist() for x in series(metrics, "reward")), strict=True))
-    steps, entropy = series(metrics, "entropy")
+    reward = dict(zip(*(x.tolist() for x in numbers(metrics, "reward")), strict=True))
+    steps, entropy = numbers(metrics, "entropy")
     both = [i for i, step in enumerate(steps.tolist()) if step in reward]
     missing = [name for name, there in (("entropy", len(steps)), ("reward", len(reward))) if not there]
     if missing:
@@ -304,7 +296,7 @@ def _control(metrics: Metrics, entropy: Array, target: float | None) -> Control:
     error = float(last_third(entropy).mean() - target) if target is not None and len(entropy) else float("nan")
     levels, pinned = dict[str, Level](), dict[str, float]()
     for name in COEFFICIENTS:
-        values = series(metrics, name)[1]
+        values = numbers(metrics, name)[1]
         if len(values) < FEWEST:
             continue
         late = last_third(values)
@@ -319,11 +311,11 @@ def _breadth(metrics: Metrics) -> Breadth | None:
     """Return pass@k of the largest k that was evaluated twice; None if there is none."""
     names = {name: int(k[1]) for name in set[str]().union(*metrics) if (k := PASSED.fullmatch(name))}
     for name in sorted(names, key=lambda name: (-names[name], name)):
-        steps, values = series(metrics, name)
+        steps, values = numbers(metrics, name)
         if len(values) < 2:
             continue
         ends = [
-            dict(zip(*(x.tolist() for x in series(metrics, f"{name}/{end}")), strict=True)) for end in ("low", "high")
+            dict(zip(*(x.tolist() for x in numbers(metrics, f"{name}/{end}")), strict=True)) for end in ("low", "high")
         ]
         first, last = int(steps[0]), int(steps[-1])
         known = all(step in end for step in (first, last) for end in ends)
