@@ -32,7 +32,7 @@ KINDS = {
     "mismatch": "engine and trainer differ",
     "length": "responses about doubled or halved",
 }
-"""What a label says, by its key in field.json."""
+"""Meaning of a label, by its key in field.json."""
 ASIDE: dict[str, Callable[[int], bool]] = {
     "even to 44, first sight": lambda number: number <= 44 and number % 2 == 0,
     "45 to 72, first sight": lambda number: number > 44,

@@ -136,7 +136,7 @@ def look(metrics: Sequence[Mapping[str, Any]], target: float | None = None) -> H
     fell = exploded = None
     if first is not None:
         window, length = smoothing(entropy), max(LASTS, len(entropy) // 20)
-        entropy = np.median(np.lib.stride_tricks.sliding_window_view(entropy, window), axis=1)
+        entropy = running_median(entropy, window)
         at, first = at[window // 2 :][: len(entropy)], float(entropy[0])
         burst = _lasting(entropy >= EXPLODED * max(first, target or 0.0), max(length, window))
         if burst is not None:
@@ -185,7 +185,7 @@ def _declined(metrics: Sequence[Mapping[str, Any]]) -> Decline | None:
         steps, values = numbers(metrics, name)
         if len(values) < FEWEST_EVALUATIONS:
             continue
-        medians = np.median(np.lib.stride_tricks.sliding_window_view(values, 3), axis=1)
+        medians = running_median(values, 3)
         best, last = int(medians.argmax()), medians[-1]
         noise = np.median(np.abs(np.diff(values))) / (0.6745 * np.sqrt(2))
         fell = medians[best] > 0 and last <= min(DECLINED * medians[best], medians[best] - NOISE * noise)
@@ -201,6 +201,12 @@ def numbers(metrics: Sequence[Mapping[str, Any]], name: str) -> tuple[NDArray[np
     pairs = [pair for pair in pairs if np.isfinite(pair[1])]
     steps, values = zip(*pairs, strict=True) if pairs else ((), ())
     return np.array(steps, dtype=np.int64), np.array(values, dtype=np.float64)
+
+
+def running_median(values: Array, window: int) -> Array:
+    """Return the medians of each `window` neighbours of the values (n,), (n − window + 1,)."""
+    medians: Array = np.median(np.lib.stride_tricks.sliding_window_view(values, window), axis=1)
+    return medians
 
 
 def smoothing(entropy: Array) -> int:
@@ -235,7 +241,7 @@ def _lost(metrics: Sequence[Mapping[str, Any]], name: str) -> int | None:
 def _died(at: NDArray[np.int64], reward: Array) -> tuple[int, float] | None:
     if len(reward) < 2 * LASTS:
         return None
-    medians = np.median(np.lib.stride_tricks.sliding_window_view(reward, LASTS), axis=1)
+    medians = running_median(reward, LASTS)
     best = float(medians.max())
     alive = np.flatnonzero(medians > ALIVE * best)
     if best <= 0:

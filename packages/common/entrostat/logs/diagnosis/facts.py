@@ -22,7 +22,7 @@ from .. import laws
 from ..doubts import doubts
 from ..foreign.metric_names import LOOKS_LIKE, candidates
 from ..runlog import HOLDS_WITHIN, moving_target, target_of
-from .events import Happened, look, looks_at, numbers, smoothing
+from .events import Happened, look, looks_at, numbers, running_median, smoothing
 
 Array = NDArray[np.float64]
 Metrics = Sequence[Mapping[str, Any]]
@@ -226,7 +226,7 @@ def _course(at: NDArray[np.int64], entropy: Array) -> Entropy | None:
     if len(entropy) < FEWEST:
         return None
     window = max(WINDOW, smoothing(entropy))
-    medians = np.median(np.lib.stride_tricks.sliding_window_view(entropy, window), axis=1)
+    medians = running_median(entropy, window)
     if medians[0] <= 0:
         return None
     above = np.flatnonzero(medians > COLLAPSED * medians[0])

@@ -37,7 +37,7 @@ class Asked(NamedTuple):
     option: str
 
 
-OF = {
+ASKED = {
     "entropy": Asked("entropy", "--entropy"),
     "reward": Asked("reward", "--reward"),
     "mismatch/logp_gap": Asked("difference between engine and trainer", "--gap"),
@@ -134,7 +134,8 @@ def _happened(facts: Facts) -> tuple[str, ...]:
         lines.append(f"Read from {', '.join(facts.happened.read)}.")
     for ours, found in facts.candidates.items():
         told = " or ".join(f"“{name}”" for name in found[:MOST_CANDIDATES])
-        lines.append(f"No {OF[ours].name} is logged under a known name: is {told} it? {OF[ours].option} {found[0]}")
+        name, option = ASKED[ours]
+        lines.append(f"No {name} is logged under a known name: is {told} it? {option} {found[0]}")
     return tuple(lines)
 
 
