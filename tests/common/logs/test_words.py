@@ -68,6 +68,11 @@ def test_names_that_are_not_known_are_asked_about():
     assert "No mismatch" not in said
 
 
+def test_an_entropy_that_is_zero_from_the_start_was_not_measured():
+    assert lines("In short", run(entropy=np.zeros(40)))[0].startswith("The first entropy is not positive")
+    assert "not positive" not in lines("In short", run())[0]
+
+
 def test_what_is_read_is_named():
     assert lines("In short", run(reward=np.ones(40)))[1] == "Read from entropy, reward."
 

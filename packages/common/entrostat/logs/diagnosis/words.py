@@ -126,6 +126,8 @@ def _happened(facts: Facts) -> tuple[str, ...]:
         lines = [facts.happened.told]
     elif facts.entropies < LASTS:
         lines = ["Too few entropies are logged to tell."]
+    elif facts.happened.first is None:
+        lines = ["The first entropy is not positive, so that it was hardly measured: its course cannot be told."]
     else:
         lines = [
             "Nothing of note: no fall to a third of the first entropy, no explosion, no lost number, no dead reward."

@@ -30,8 +30,8 @@ OPEN = re.compile(r"\{'(?:eval_)?loss': [^{}]*$")
 """The beginning of one that a terminal has broken at its width, wherever that was."""
 MOST_PARTS = 100
 """Upper limit for the lines of a broken dictionary."""
-SUPERVISED = "'mean_token_accuracy'"
-"""Metric that TRL prints in supervised fine-tuning."""
+SUPERVISED = "mean_token_accuracy'"
+"""Metric that TRL prints in supervised fine-tuning, as eval_ too."""
 NOTHING = Row("", None, {})
 COUNTED = re.compile(rf"'global_step/max_steps': '{OF_ALL.pattern}'")
 
@@ -58,11 +58,12 @@ def read_dictionaries(file: LimitedFile) -> Iterator[Row]:
 
     An evaluation belongs to the training step before it. Supervised fine-tuning is left out if there are others.
     """
-    step, tuned = 0, list[Row]()
+    step, tuned, tuning = 0, list[Row](), 0
     for line in _joined(file):
         for found in TRL.findall(line):
             if SUPERVISED in found and "'reward'" not in found:
-                tuned.append(Row("", len(tuned) + 1, dict(_pairs(found))))
+                tuning += found.startswith("{'loss'")
+                tuned.append(Row("", tuning, dict(_pairs(found))))
                 continue
             if counted := COUNTED.search(found):
                 step = int(counted[1])

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from .rows import STEPS, LimitedFile, Row, data_columns, row, step_names, told_data
+from .rows import STEPS, LimitedFile, Row, data_columns, flat, row, step_names, told_data
 
 HISTORY = "log_history"
 
@@ -105,8 +105,8 @@ def _of_line(line: str, trained: Any = None) -> Row:
         return Row("", None, {})
     data = record.get("data")
     if trained is not None and not any(name in record for name in (*STEPS[0], *STEPS[1][:2])):
-        return Row("", trained, {name: value for name, value in record.items() if name not in STEPS[1]})
-    return Row("", record.get("step"), data) if isinstance(data, dict) else row(record, step_names(record))
+        return Row("", trained, dict(flat({name: value for name, value in record.items() if name not in STEPS[1]})))
+    return Row("", record.get("step"), dict(flat(data))) if isinstance(data, dict) else row(record, step_names(record))
 
 
 def _parsed(text: str | bytes) -> Any:

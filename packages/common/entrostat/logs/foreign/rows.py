@@ -24,6 +24,8 @@ OF_ALL = re.compile(r"(\d{1,15})/\d{1,15}")
 """Step as ms-swift writes it, before the number of all steps."""
 
 
+NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|\.\d+(?:e[-+]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE)
+LONGEST_NUMBER = 40
 EVALUATIONS = ("eval", "evaluation", "val", "validation", "test")
 """Values of a row's `type` that make its metrics those of an evaluation."""
 OF_DATA = {"question", "problem", "prompt", "answer", "solution", "ground_truth", "messages", "reward_model"}
@@ -63,16 +65,23 @@ def row(record: Mapping[str, Any], steps: Collection[str]) -> Row:
     step = next(known, None)
     if isinstance(step, str) and (found := OF_ALL.fullmatch(step)):
         step = int(found[1])
+    elif isinstance(step, str) and step.strip().isdigit():
+        step = int(step)
     prefix = "eval/" if record.get("type") in EVALUATIONS else ""
-    named = _flat({name: value for name, value in record.items() if name not in steps})
+    named = flat({name: value for name, value in record.items() if name not in steps})
     return Row("", step, {prefix + name: value for name, value in named})
 
 
-def _flat(record: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the values of an object and of those in it, with / between their names."""
+def flat(record: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values of an object and of those in it, with / between their names; texts of numbers as numbers.
+
+    JSON has no NaN, so that many write it as a text.
+    """
     for name, value in record.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{before}{name}/")
+            yield from flat(value, f"{before}{name}/")
+        elif isinstance(value, str) and len(value) <= LONGEST_NUMBER and NUMBER.fullmatch(value.strip()):
+            yield before + str(name), float(value)
         else:
             yield before + str(name), value
 
