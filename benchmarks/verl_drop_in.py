@@ -110,9 +110,13 @@ class Batch:
         return torch.cat([p.grad.flatten() for p in self.policy.parameters()])
 
 
+TOOLS = slice(1, 3)
+"""Tokens of each response that a tool would have written."""
+
+
 @cache
-def batch() -> Batch:
-    """Return responses sampled from one model, to be trained on by another."""
+def batch(tools: bool = False) -> Batch:
+    """Return responses sampled from one model, to be trained on by another, perhaps with a tool's tokens between."""
     g = torch.Generator().manual_seed(1)
     prompts = torch.randint(1, VOCABULARY, (PROMPTS, PROMPT), generator=g).repeat_interleave(GROUP, 0)
     behaviour, policy, reference = model(0), model(1, moved=0.02), model(2, moved=0.03)
@@ -122,6 +126,9 @@ def batch() -> Batch:
     )
     lengths = torch.randint(2, LENGTH + 1, (ROWS, 1), generator=g)
     mask = torch.arange(LENGTH) < lengths
+    attended = torch.cat([torch.ones(ROWS, PROMPT, dtype=torch.long), mask.long()], 1)
+    if tools:
+        mask[lengths[:, 0] > TOOLS.stop, TOOLS] = False
     with torch.no_grad():
         old, referred = (statistics(m(ids).logits[:, PROMPT - 1 : -1], ids[:, PROMPT:]) for m in (behaviour, reference))
     odd = (ids[:, PROMPT:] % 2).float().mean(-1, keepdim=True)
@@ -129,7 +136,6 @@ def batch() -> Batch:
     uid = np.array([f"prompt {i // GROUP}" for i in range(ROWS)], dtype=object)
     advantages = compute_grpo_outcome_advantage(score, mask.long(), uid)[0].double()
     noise = 0.3 * torch.randn(ROWS, LENGTH, generator=g, dtype=torch.float64)
-    attended = torch.cat([torch.ones(ROWS, PROMPT, dtype=torch.long), mask.long()], 1)
     tensors = {
         "prompts": ids[:, :PROMPT].clone(),
         "responses": ids[:, PROMPT:].clone(),
@@ -179,9 +185,9 @@ def actor(name: str, args: dict[str, Any], **options: Any) -> FSDPActorConfig:
     return FSDPActorConfig(**(given | options), policy_loss=loss)
 
 
-def through_verl(config: FSDPActorConfig) -> tuple[Tensor, Tensor]:
+def through_verl(config: FSDPActorConfig, tools: bool) -> tuple[Tensor, Tensor]:
     """Return the loss of the batch in verl and its gradient in the parameters of the policy."""
-    held, loss = batch(), ours.LOSSES[ours.CHAIN]
+    held, loss = batch(tools), ours.LOSSES[ours.CHAIN]
     controller = loss.prepare(config, config.loss_agg_mode)
     for seen in OBSERVED:
         loss.observe(**seen)
@@ -200,9 +206,9 @@ def through_verl(config: FSDPActorConfig) -> tuple[Tensor, Tensor]:
     return found.detach(), held.gradient(found)
 
 
-def directly(name: str, args: dict[str, Any]) -> tuple[Tensor, Tensor]:
+def directly(name: str, args: dict[str, Any], tools: bool) -> tuple[Tensor, Tensor]:
     """Return the loss of the controller's plan and its gradient in the parameters of the policy."""
-    held = batch()
+    held = batch(tools)
     controller = es.make(name, **args)
     for step, seen in enumerate(OBSERVED):
         controller.observe(es.StepStats(**seen, step=step))
@@ -216,14 +222,17 @@ def directly(name: str, args: dict[str, Any]) -> tuple[Tensor, Tensor]:
     return loss.detach(), held.gradient(loss)
 
 
-def compare(name: str, args: dict[str, Any] | None = None) -> Difference:
-    """Return the difference for a controller, or names joined by +. Raises ValueError if verl cannot run it."""
+def compare(name: str, args: dict[str, Any] | None = None, tools: bool = False) -> Difference:
+    """Return the difference for a controller, or names joined by +, perhaps with a tool's tokens in the responses.
+
+    Raises ValueError if verl cannot run it.
+    """
     args = settings(name) if args is None else args
     ours.LOSSES[ours.CHAIN].settings = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        loss, gradient = through_verl(actor(name, args))
-        expected, direction = directly(name, args)
+        loss, gradient = through_verl(actor(name, args), tools)
+        expected, direction = directly(name, args, tools)
     gap = (gradient - direction).abs().max() / direction.abs().max()
     return Difference(float((loss - expected).abs()), float(gap))
 

@@ -242,8 +242,8 @@ TRAINERS = (
     (
         "verl (FSDP or Megatron, vLLM or SGLang)",
         "[the drop-in](verl.md): one variable and three settings",
-        "controllers that look at tokens one by one; the others per micro-batch, or exactly if a micro-batch is a "
-        "GPU's part of a mini-batch. Megatron gives no moments: `thermostat` and exact estimators need FSDP",
+        "all controllers that it can feed, exactly; those that compare tokens cost a forward pass for each optimizer "
+        "step of several micro-batches. Megatron gives no moments: `thermostat` and exact estimators need FSDP",
     ),
     (
         "prime-rl (FSDP2, asynchronous, vLLM)",

@@ -19,6 +19,7 @@ import torch.distributed as dist
 from tests.ranks import start_ranks
 
 import entrostat as es
+from entrostat.integrations.splitting import compares_tokens
 from entrostat.logs.foreign.foreign_runs import read_path
 
 core_algos = pytest.importorskip("verl.trainer.ppo.core_algos", reason="pip install --no-deps -c constraints.txt verl")
@@ -109,11 +110,13 @@ def actor(name: str, controller_args=None, mode="token-mean", ranks=1, **setting
     return ActorConfig(policy_loss, mode, info)
 
 
-def call(name: str, config: ActorConfig, rows: torch.Tensor | slice = slice(None), weights=None):
-    """∂loss/∂log π of a micro-batch (b, T), the loss, and the metrics."""
+def call(name: str, config: ActorConfig, rows: torch.Tensor | slice = slice(None), weights=None, first=0):
+    """∂loss/∂log π of a micro-batch (b, T), the loss, and the metrics. first: the process's first row."""
     data = {key: value[rows] for key, value in batch().items()}
     data["log_prob"] = data["log_prob"].detach().requires_grad_()
     ours.LOSSES[name].fields = fields(rows)
+    if ours.LOSSES[name].mini_batch is not None:
+        ours.LOSSES[name].fields["row"] = torch.arange(ROWS)[rows] - first
     for bonus in BONUSES:
         ours.LOSSES[name].fields[bonus].requires_grad_()
     loss, metrics = core_algos.POLICY_LOSS_REGISTRY[f"entrostat/{name}"](
@@ -125,7 +128,8 @@ def call(name: str, config: ActorConfig, rows: torch.Tensor | slice = slice(None
         config=config,
         rollout_is_weights=weights,
     )
-    loss.backward()
+    if loss.requires_grad:
+        loss.backward()
     return data["log_prob"].grad, loss.detach(), metrics
 
 
@@ -157,12 +161,41 @@ def test_grpo_by_hand():
     assert metrics["actor/ppo_kl"] == pytest.approx(-(math.log(1.5) + 2 * math.log(0.5)) / 3)
 
 
+@pytest.mark.parametrize("tools", [False, True])
 @pytest.mark.parametrize("name", AVAILABLE)
-def test_through_verls_engine_and_ppo_loss_it_is_the_plan(name):
+def test_through_verls_engine_and_ppo_loss_it_is_the_plan(name, tools):
     """Loss and gradient in the parameters of a real model, with entropies and moments from verl's code."""
-    found = drop_in.compare(name)
+    found = drop_in.compare(name, tools=tools)
     assert found.loss < 1e-14
     assert found.gradient < 1e-14
+
+
+@pytest.mark.parametrize("name", AVAILABLE)
+def test_what_a_tool_wrote_changes_nothing(name):
+    """The batch with other tokens between those of each response, whatever their numbers are."""
+    config, loss = actor(name, mode=es.make(name).surrogate.aggregation), ours.LOSSES[name]
+    given, found = (batch(), fields()), []
+    place = (
+        torch.rand(ROWS, 2 * LENGTH, generator=torch.Generator().manual_seed(5)).argsort(1)[:, :LENGTH].sort(1).values
+    )
+    for wide in (False, True):
+
+        def spread(x: torch.Tensor, wide: bool = wide) -> torch.Tensor:
+            if x.ndim < 2 or not wide:
+                return x.clone()
+            empty = torch.full((ROWS, 2 * LENGTH), 0 if x.dtype == torch.bool else torch.nan, dtype=x.dtype)
+            return empty.scatter(1, place, x)
+
+        loss.settings = None
+        loss.prepare(config, config.loss_agg_mode)
+        ours.observe(2.0, total_steps=10, planned={"siren/entropy": 9.0, "siren/updates": 1.0})
+        data, more = ({key: spread(x) for key, x in held.items()} for held in given)
+        data["log_prob"].requires_grad_()
+        loss.fields = more
+        loss(**data, loss_agg_mode=config.loss_agg_mode, config=config)[0].backward()
+        found.append(data["log_prob"].grad)
+    torch.testing.assert_close(found[1].gather(1, place), found[0], rtol=1e-12, atol=1e-15)
+    assert found[0].abs().sum() > 0
 
 
 @pytest.mark.parametrize(
@@ -180,9 +213,9 @@ def test_chains_schedules_and_modes_are_the_plan_too(spec, args):
     assert found.gradient < 1e-14
 
 
-def gradients(name: str, config: ActorConfig, rows: torch.Tensor | slice = slice(None)) -> torch.Tensor:
+def gradients(name: str, config: ActorConfig, rows: torch.Tensor | slice = slice(None), first=0) -> torch.Tensor:
     """Gradient of the loss in log π and in the entropies, (b, T, 3)."""
-    found = [call(name, config, rows)[0]]
+    found = [call(name, config, rows, first=first)[0]]
     found += [ours.LOSSES[name].fields[bonus].grad for bonus in BONUSES]
     return torch.stack([torch.zeros_like(found[0]) if grad is None else grad for grad in found], -1)
 
@@ -198,14 +231,49 @@ def micro_batches_change(name: str) -> bool:
 
 
 def test_the_table_in_the_docs_is_what_is_measured():
-    rows = re.findall(
-        r"^\| `(\w+)` \| (exact|per micro-batch|not available) \|", (DOCS / "verl.md").read_text(), flags=re.M
-    )
+    """Rules that a cut changes, or that compare the responses to a prompt; the actor's own trial finds the same."""
+    rows = re.findall(r"^\| `(\w+)` \| (no|yes|not available) \|", (DOCS / "verl.md").read_text(), flags=re.M)
     measured = dict.fromkeys(REFUSED, "not available")
     for name in AVAILABLE:
-        measured[name] = "per micro-batch" if micro_batches_change(name) else "exact"
+        compares = micro_batches_change(name)
+        assert compares_tokens(ours.LOSSES[name].controller) == (compares or name in WHOLE_GROUPS), name
+        measured[name] = "yes" if compares or name in WHOLE_GROUPS else "no"
     assert dict(rows) == measured
-    assert set(measured.values()) == {"exact", "per micro-batch", "not available"}
+    assert set(measured.values()) == {"no", "yes", "not available"}
+
+
+def planned_together(name: str, config: ActorConfig, parts: list[torch.Tensor], first=0) -> list[torch.Tensor]:
+    """Gradients of micro-batches, (b, T, 3) each, whose tokens were collected for one plan, as the actor does it."""
+    loss = ours.LOSSES[name]
+    loss.mini_batch = ours.MiniBatch()
+    try:
+        for rows in parts:
+            assert call(name, config, rows, first=first)[2] == {}
+        loss.plan_mini_batch(config, sum(map(len, parts)))
+        return [gradients(name, config, rows, first) for rows in parts]
+    finally:
+        loss.mini_batch = None
+
+
+@pytest.mark.parametrize("name", AVAILABLE)
+def test_micro_batches_that_are_planned_together_are_exact(name):
+    """In any order and of any size; the draws, the changes planned and the number of updates are those of one plan."""
+    config, loss = actor(name, mode=es.make(name).surrogate.aggregation), ours.LOSSES[name]
+    found = []
+    for _ in range(2):
+        loss.settings = None
+        loss.prepare(config, config.loss_agg_mode)
+        ours.observe(2.0, total_steps=10, planned={"siren/entropy": 9.0, "siren/updates": 1.0})
+        if not found:
+            found.append((gradients(name, config), loss.calls, loss.planned))
+        else:
+            order = torch.randperm(ROWS, generator=torch.Generator().manual_seed(1))
+            parts = planned_together(name, config, list(order.split([5, 1, 4, 2])))
+            found.append((torch.cat(parts)[order.argsort()], loss.calls, loss.planned))
+    (whole, *counts), (cut, *others) = found
+    torch.testing.assert_close(cut, whole, rtol=1e-9, atol=1e-12)
+    assert others[0] == counts[0] == 1
+    assert others[1] == pytest.approx(counts[1])
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -234,7 +302,7 @@ def test_a_batch_without_a_field_is_told(name, missing, message):
 def test_a_group_in_two_micro_batches_is_told(name):
     """The second of its two micro-batches has one response of the group, the first all but one."""
     message = (
-        r"^controller '\w+\+?\w*' needs all 3 responses to a prompt in one micro-batch: set actor\.ppo_micro[^\n]+$"
+        r"^controller '\w+\+?\w*' needs all 3 responses to a prompt [^\n]*policy_loss\.per_micro_batch=False[^\n]+$"
     )
     for rows in (torch.arange(5), torch.arange(5, 9)):
         with pytest.raises(ValueError, match=message):
@@ -243,7 +311,7 @@ def test_a_group_in_two_micro_batches_is_told(name):
 
 def test_the_docs_say_who_needs_whole_groups():
     page = (DOCS / "verl.md").read_text()
-    rows = re.findall(r"^\| `(\w+)` \| exact \| micro-batches must hold whole groups", page, flags=re.M)
+    rows = re.findall(r"^\| `(\w+)` \| yes \| the responses to a prompt", page, flags=re.M)
     assert sorted(rows) == sorted(WHOLE_GROUPS)
     *others, last = (f"`{name}`" for name in sorted(WHOLE_GROUPS))
     assert f"{', '.join(others)} and {last} compare the responses to a prompt" in page
@@ -310,6 +378,17 @@ def test_verls_own_losses_are_left_alone():
 def test_another_aggregation_than_the_published_one_warns():
     with pytest.warns(UserWarning, match="published with loss_agg_mode 'seq-mean-token-mean', here it is 'token-mean'"):
         call("gspo", actor("gspo"))
+
+
+def test_arguments_that_hydra_nests_are_those_of_a_part():
+    """A command line with controller_args.kl_cov.k=0.1."""
+    nested = ours.PolicyLossConfig(
+        loss_mode="entrostat/chain", controller="clip_higher+kl_cov", controller_args={"kl_cov": {"k": 0.1}}
+    )
+    flat = ours.PolicyLossConfig(
+        loss_mode="entrostat/chain", controller="clip_higher+kl_cov", controller_args={"kl_cov.k": 0.1}
+    )
+    assert verl_settings.Settings.of("chain", nested) == verl_settings.Settings.of("chain", flat)
 
 
 def test_a_chain_from_the_configuration():
@@ -391,11 +470,16 @@ def test_observe_moves_the_controllers_in_use_and_state_is_restored_exactly():
 RANKED = ["clip_cov", "kl_cov", "ppl_advantage", "gspo", "entropic", "opefo", "edge", "thermostat"]
 
 
-def ranked(ranks: int, rows) -> dict[str, torch.Tensor]:
-    found = {}
+def ranked(ranks: int, rows, size: int = ROWS) -> dict[str, torch.Tensor]:
+    """Gradients of this rank's rows, in micro-batches of this size, and the states of closed loops."""
+    found, first = {}, 0 if isinstance(rows, slice) else int(rows[0])
     for name in RANKED:
         config = actor(name, mode=es.make(name).surrogate.aggregation, ranks=ranks)
-        found[name] = call(name, config, rows)[0]
+        if size < ROWS:
+            ours.LOSSES[name].prepare(config, config.loss_agg_mode)
+            found[name] = torch.cat(planned_together(name, config, list(rows.split(size)), first))[..., 0]
+        else:
+            found[name] = call(name, config, rows)[0]
         ours.LOSSES[name].observe(0.7)
         for state in ours.LOSSES[name].controller.state_dict().values():
             found |= {f"{name}/{key}": value for key, value in state.items()}
@@ -405,34 +489,46 @@ def ranked(ranks: int, rows) -> dict[str, torch.Tensor]:
 def rank_worker(rank: int, world: int, folder: str) -> None:
     dist.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=world)
     torch.set_num_threads(1)
-    torch.save(ranked(world, torch.arange(ROWS).split(ROWS // world)[rank]), f"{folder}/{rank}.pt")
+    rows = torch.arange(ROWS).split(ROWS // world)[rank]
+    for size in (2, ROWS):
+        for loss in ours.LOSSES.values():
+            loss.settings = None
+        torch.save(ranked(world, rows, size), f"{folder}/{rank}_{size}.pt")
     dist.destroy_process_group()
 
 
 @pytest.mark.slow
-def test_one_micro_batch_on_each_of_two_ranks_is_exact(tmp_path):
+def test_one_and_three_micro_batches_on_each_of_two_ranks_are_exact(tmp_path):
     """verl averages gradients over ranks, so that each must be twice its share."""
     start_ranks(2, rank_worker, str(tmp_path))
-    parts = [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)]
-    for key, expected in ranked(1, slice(None)).items():
-        if "/" in key:  # state of a closed loop
-            assert all(torch.allclose(part[key].double(), expected.double(), rtol=1e-12) for part in parts), key
-        else:
-            torch.testing.assert_close(torch.cat([part[key] for part in parts]) / 2, expected, rtol=1e-9, atol=1e-12)
+    whole = ranked(1, slice(None))
+    for size in (ROWS, 2):
+        parts = [torch.load(tmp_path / f"{rank}_{size}.pt") for rank in range(2)]
+        for key, expected in whole.items():
+            if "/" in key:  # state of a closed loop
+                assert all(torch.allclose(part[key].double(), expected.double(), rtol=1e-12) for part in parts), key
+            else:
+                found = torch.cat([part[key] for part in parts]) / 2
+                torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12)
 
 
 # Training -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_two_rollouts_of_verls_own_actor_are_the_plans_and_resume(tmp_path):
+@pytest.mark.parametrize(
+    "responses", [0, pytest.param(8, marks=pytest.mark.long), pytest.param(1, marks=pytest.mark.long)]
+)
+def test_two_rollouts_of_verls_own_actor_are_the_plans_and_resume(tmp_path, responses):
     """Four optimizer steps of a tiny model, the second of a rollout with ratios other than 1, and a loop that moves.
 
-    The second rollout again, by another controller from verl's checkpoint, ends at the same parameters.
+    In micro-batches of as many tokens as two responses have, which reorders them, in one, and in one of each response.
+    Rules compare the tokens of all, and responses with those to the same prompt. The second rollout again, by another
+    controller from verl's checkpoint, ends at the same parameters.
     """
     script = Path(__file__).parent / "verl_two_rollouts.py"
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-W", "ignore", "-P", str(script), str(tmp_path)]
+    command = [sys.executable, "-W", "ignore", "-P", str(script), str(tmp_path), str(responses)]
     done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
@@ -448,8 +544,8 @@ def test_two_rollouts_of_verls_own_actor_are_the_plans_and_resume(tmp_path):
     assert again["state"] == [2, 1, pytest.approx(0.05)]
     assert again["apart"] < 1e-8
     assert again["fresh"] == [0, 0, 0]
-    assert "holds no entrostat.pt: controller 'ppo+steer+adaptive_entropy' starts afresh" in again["said"]
-    assert "adaptive_entropy's target=0.4x would count from the entropy after it: give it in nats" in again["refused"]
+    assert "holds no entrostat.pt" in again["said"]
+    assert "adaptive_entropy's target=0.4x" in again["refused"]
 
 
 # Loading --------------------------------------------------------------------------------------------------------------

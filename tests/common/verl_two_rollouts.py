@@ -1,6 +1,8 @@
 """Two rollouts trained by verl's own actor worker on a CPU, and by the plan of the same controller with torch's SGD.
 
-    python -P tests/common/verl_two_rollouts.py FOLDER
+    python -P tests/common/verl_two_rollouts.py FOLDER RESPONSES
+
+RESPONSES: of a micro-batch; 0 lets verl split by tokens, which reorders the responses.
 
 Both start from one tiny model, which is saved in FOLDER and samples the rollouts; a rollout has two optimizer steps, so
 that the second has ratios other than 1. verl's worker is the one that its trainer starts: FSDP, here in one process
@@ -99,15 +101,18 @@ drop_in = importlib.util.module_from_spec(SPEC)
 sys.modules["verl_drop_in"] = drop_in
 SPEC.loader.exec_module(drop_in)
 
-CONTROLLER, ARGS = "steer+adaptive_entropy", {"target": 9.0, "delta": 0.05, "coef_max": 1.0}
+CONTROLLER = "steer+clip_cov+gtpo+adaptive_entropy"
+ARGS = {"target": 9.0, "delta": 0.05, "coef_max": 1.0, "clip_cov.k": 0.1, "omega_low": -9.0, "omega_high": 9.0}
+ARGS |= {"eps_low": 0.05, "eps_high": 0.05}
 ROWS, GROUP, PROMPT, LENGTH = drop_in.ROWS, drop_in.GROUP, drop_in.PROMPT, drop_in.LENGTH
 HALF = ROWS // 2
 LEARNING_RATE, CLIP = 0.2, 1.0
 
 
-def worker(folder: str) -> Any:
-    """Return verl's actor worker with the model of a folder."""
+def worker(folder: str, responses: int) -> Any:
+    """Return verl's actor worker with the model of a folder, and this many responses in a micro-batch."""
     actor, model = "actor_rollout_ref.actor.", "actor_rollout_ref.model."
+    by_tokens = [f"{actor}use_dynamic_bsz=True", f"{actor}ppo_max_token_len_per_gpu={2 * (PROMPT + LENGTH)}"]
     loss = actor + "policy_loss."
     overrides = [
         f"{loss}_target_=entrostat.integrations.verl.PolicyLossConfig",
@@ -124,7 +129,7 @@ def worker(folder: str) -> Any:
         f"{actor}fsdp_config.use_torch_compile=False",
         f"+{actor}fsdp_config.mixed_precision={{param_dtype: fp32, reduce_dtype: fp32, buffer_dtype: fp32}}",
         f"{actor}ppo_mini_batch_size={HALF // GROUP}",
-        f"{actor}ppo_micro_batch_size_per_gpu={HALF}",
+        *([f"{actor}ppo_micro_batch_size_per_gpu={responses}"] if responses else by_tokens),
         f"{actor}optim.optimizer=SGD",
         f"{actor}optim.lr={LEARNING_RATE}",
         f"{actor}optim.weight_decay=0",
@@ -178,8 +183,10 @@ def through_verl(actor: Any, batch: DataProto) -> dict[str, list[float]]:
     return found
 
 
-def directly(policy: Any, optimizer: torch.optim.Optimizer, controller: es.Controller, batch: DataProto) -> None:
-    """Train the policy on a rollout by the plan of its controller."""
+def directly(
+    policy: Any, optimizer: torch.optim.Optimizer, controller: es.Controller, batch: DataProto, seed: int
+) -> None:
+    """Train the policy on a rollout by the plan of its controller; this many rollouts were trained on before."""
     ids, mask = batch.batch["input_ids"], batch.batch["response_mask"].bool()
 
     def statistics(rows: slice) -> dict[str, torch.Tensor]:
@@ -191,10 +198,12 @@ def directly(policy: Any, optimizer: torch.optim.Optimizer, controller: es.Contr
     with torch.no_grad():
         old = statistics(slice(None))
     controller.observe(es.StepStats(entropy=float(old["entropy"][mask].mean())))
-    for rows in (slice(0, HALF), slice(HALF, ROWS)):
-        held = {"old_logp": old["logp"], "old_entropy": old["entropy"], "advantage": batch.batch["advantages"]}
+    held = {"old_logp": old["logp"], "old_entropy": old["entropy"], "advantage": batch.batch["advantages"]}
+    row = torch.arange(ROWS)
+    held |= {"reward": batch.batch["rm_scores"].sum(-1), "seq_id": row % HALF, "group_id": row // GROUP}
+    for update, rows in enumerate((slice(0, HALF), slice(HALF, ROWS))):
         packed = pack(mask[rows], {name: x[rows] for name, x in held.items()} | statistics(rows))
-        plan = controller.plan(es.Tokens(**{name: x.detach() for name, x in packed.items()}))
+        plan = controller.plan(es.Tokens(**{name: x.detach() for name, x in packed.items()}), step=2 * seed + update)
         optimizer.zero_grad()
         plan.loss(packed["logp"], packed["entropy"]).backward()
         torch.nn.utils.clip_grad_norm_(policy.parameters(), CLIP)
@@ -205,7 +214,7 @@ def parameters(policy: Any) -> torch.Tensor:
     return torch.cat([getattr(p, "full_tensor", lambda p=p: p)().detach().flatten() for p in policy.parameters()])
 
 
-def main(folder: str) -> None:
+def main(folder: str, responses: int) -> None:
     os.environ |= {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
     os.environ["VERL_ENGINE_DEVICE"] = "cuda"  # the name under which verl's FSDP engine is registered
     set_platform(CPU())
@@ -213,7 +222,7 @@ def main(folder: str) -> None:
     torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=0, world_size=1)
     policy = drop_in.model(0).float()
     policy.save_pretrained(folder)
-    actor, loss = worker(folder), ours.LOSSES[ours.CHAIN]
+    actor, loss = worker(folder, responses), ours.LOSSES[ours.CHAIN]
     before = parameters(policy)
     optimizer = torch.optim.SGD(policy.parameters(), lr=LEARNING_RATE)
     controller = es.make(CONTROLLER, **ARGS)
@@ -221,7 +230,7 @@ def main(folder: str) -> None:
     for seed in range(2):
         batch = rollout(policy, seed)
         metrics.append({key: np.mean(value) for key, value in through_verl(actor, batch).items()})
-        directly(policy, optimizer, controller, batch)
+        directly(policy, optimizer, controller, batch, seed)
         if seed == 0:
             actor.save_checkpoint(f"{folder}/checkpoint", global_step=1)
     theirs, mine = parameters(actor.actor.engine.module) - before, parameters(policy) - before
@@ -264,4 +273,4 @@ def resumed(actor: Any, batch: DataProto, checkpoint: str, ends: torch.Tensor) -
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], int(sys.argv[2]))

@@ -158,9 +158,9 @@ class Plan:
         total = coef if self.truncated_coef is None else self.truncated_coef + coef
         return self.changed(truncated_coef=total, info={**self.info, **info})
 
-    def clipped(self, logp: Tensor) -> Tensor:
-        """Return a mask (..., N) of the tokens whose policy gradient clipping removes, at log π of all N tokens."""
-        return self.stopped(logp, self._slice(None, logp))
+    def clipped(self, logp: Tensor, index: Index = None) -> Tensor:
+        """Return a mask (..., n) of the slice's tokens whose policy gradient clipping removes, at their log π."""
+        return self.stopped(logp, self._slice(index, logp))
 
     def active(self) -> Tensor:
         """Return a mask (..., N) of the tokens that can have a gradient."""

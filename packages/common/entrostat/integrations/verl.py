@@ -9,7 +9,8 @@
                                                 │
     micro-batch ─► verl's engine ─► ActorWorker: entropy, groups, rewards, … ─► verl's ppo_loss ─► EntrostatLoss ─► plan
 
-verl calls a policy loss with one micro-batch; docs/verl.md lists the effect on each controller.
+verl calls a policy loss with one micro-batch. For a rule that compares tokens, ActorWorker first passes over all
+micro-batches of the optimizer step without gradient, and EntrostatLoss makes one plan of them.
 Shapes: B responses of a micro-batch, T their padded length, N packed response tokens.
 """
 
@@ -38,7 +39,9 @@ from ..plan import Plan
 from ..tokens import Tokens
 from .packing import pack, require_fields, unpack
 from .resuming import STATE_FILE, starts_afresh
+from .splitting import compares_tokens
 from .verl_batch import FROM_LOGITS, keep_old_entropy, logit_statistics, micro_batch_fields, rollout_entropies
+from .verl_mini_batch import ROW, MiniBatch, prepare_rows
 from .verl_settings import ALWAYS, CHAIN, HINTS, PREFIX, Settings, check_actor
 from .verl_settings import PolicyLossConfig as PolicyLossConfig
 
@@ -68,6 +71,8 @@ class EntrostatLoss:
         """Fields of Tokens in the next micro-batch that verl does not pass, (B, T) or (B,)."""
         self.group: dist.ProcessGroup | None = None
         """Data-parallel group of this process."""
+        self.mini_batch: MiniBatch | None = None
+        """Tokens and plan of the optimizer step, if it has several micro-batches and the rule compares their tokens."""
 
     def __call__(
         self,
@@ -81,38 +86,61 @@ class EntrostatLoss:
     ) -> tuple[Tensor, dict[str, float]]:
         """Return the loss of a micro-batch and its metrics; all tensors are (B, T), `log_prob` has a gradient.
 
-        Raises ValueError in the same cases as `PolicyLossConfig`, and on micro-batches that lack a field.
+        While tokens of the mini-batch are collected, the loss is zero. Raises ValueError in the same cases as
+        `PolicyLossConfig`, and on micro-batches that lack a field.
         """
         if config is None:
             raise ValueError(f"policy loss {PREFIX}{self.name} needs the actor's configuration")
         self.prepare(config, loss_agg_mode)
-        batch = config.global_batch_info
         mask = response_mask.bool()
-        self._check(config, mask, rollout_is_weights)
-        reduce = rank_reduce(batch.get("dp_size", 1), self.group)
-        first = reduce.offset(len(mask))
-        given: dict[str, Tensor] = {
+        self._check(config, rollout_is_weights)
+        given = {
+            "row": torch.arange(len(mask), device=mask.device),
             **self.fields,
             "logp": log_prob,
             "old_logp": old_log_prob,
             "advantage": advantages,
-            "seq_id": torch.arange(len(mask), device=mask.device) + first,
         }
-        if "group_id" in given:
-            given["group_id"] = given["group_id"] + first
         packed = pack(mask, given)
-        tokens = Tokens(**{name: value.detach() for name, value in packed.items()})
-        assert self.settings is not None
-        plan = self.controller.plan(tokens, reduce, seed=self.settings.seed, step=self.calls)
-        loss = plan.token_loss(packed["logp"], packed.get("entropy"), truncated_entropy=packed.get("truncated_entropy"))
-        loss = unpack(mask, loss / plan.scale)
+        whole = self.mini_batch
+        if whole is None:
+            index, plan = None, self._plan(config, packed, len(mask))
+        elif whole.plan is None:
+            whole.add(packed)
+            return log_prob.detach().sum() * 0, {}
+        else:
+            index, plan = whole.index(packed), whole.plan
+        loss = plan.token_loss(
+            packed["logp"], packed.get("entropy"), index, truncated_entropy=packed.get("truncated_entropy")
+        )
+        loss = unpack(mask, loss / (plan.scale if index is None else plan.scale.expand(plan.size)[index]))
         if rollout_is_weights is not None:
             loss = loss * rollout_is_weights
-        loss = agg_loss(loss_mat=loss, loss_mask=response_mask, loss_agg_mode=loss_agg_mode, **batch)
+        loss = agg_loss(loss_mat=loss, loss_mask=response_mask, loss_agg_mode=loss_agg_mode, **config.global_batch_info)
+        return loss, self._metrics(plan, packed, index)
+
+    def _plan(self, config: Any, packed: Mapping[str, Tensor], responses: int) -> Plan:
+        """Return the plan of packed tokens, (N,) each, of this many responses of this process."""
+        assert self.settings is not None
+        batch = config.global_batch_info
+        reduce = rank_reduce(batch.get("dp_size", 1), self.group)
+        first = reduce.offset(responses)
+        fields = {name: value.detach() for name, value in packed.items()}
+        fields["seq_id"] = fields.pop("row") + first
+        if "group_id" in fields:
+            self._check_groups(config, fields["group_id"][fields["position"] == 0])
+            fields["group_id"] = fields["group_id"] + first
+        plan = self.controller.plan(Tokens(**fields), reduce, seed=self.settings.seed, step=self.calls)
         self.calls += 1
         size = batch.get("global_batch_size")
-        self._add_planned(plan, reduce.total(len(mask)) / size if size else 1.0)
-        return loss, self._metrics(plan, tokens)
+        self._add_planned(plan, reduce.total(responses) / size if size else 1.0)
+        return plan
+
+    def plan_mini_batch(self, config: Any, responses: int) -> None:
+        """Make the plan of the collected tokens, of this many responses of this process."""
+        assert self.mini_batch is not None
+        if self.mini_batch.parts:  # only the last stage of a pipeline calls the loss
+            self.mini_batch.plan = self._plan(config, self.mini_batch.collected(), responses)
 
     def prepare(self, config: Any, loss_agg_mode: str) -> Chain:
         """Return the controller of this configuration, built once."""
@@ -128,7 +156,7 @@ class EntrostatLoss:
                 )
         return self.controller
 
-    def _check(self, config: Any, mask: Tensor, rollout_is_weights: Tensor | None) -> None:
+    def _check(self, config: Any, rollout_is_weights: Tensor | None) -> None:
         """Raise ValueError if a micro-batch lacks something that the controller needs."""
         needs, name = self.controller.needs, self.controller.name
         require_fields(self.controller, ALWAYS | self.fields.keys(), "this batch of verl", HINTS)
@@ -143,28 +171,32 @@ class EntrostatLoss:
                 f"controller {name!r} has a schedule or a closed loop, which verl's ActorRolloutRefWorker feeds: with "
                 "another worker set policy_loss.updates_per_rollout=0 and call entrostat.integrations.verl.observe"
             )
-        if "group_id" in needs:
-            _, count = self.fields["group_id"][mask.any(-1)].unique(return_counts=True)
-            if bool((count != config.rollout_n).any()):
-                raise ValueError(
-                    f"controller {name!r} needs all {config.rollout_n} responses to a prompt in one micro-batch: set "
-                    "actor.ppo_micro_batch_size_per_gpu to a multiple of rollout.n, actor.use_dynamic_bsz=False, "
-                    "actor.shuffle=False, and train on one GPU or with trainer.use_v1=False trainer.balance_batch=False"
-                )
+
+    def _check_groups(self, config: Any, groups: Tensor) -> None:
+        """Raise ValueError if the controller compares the responses to a prompt and some are missing; groups (B,)."""
+        if "group_id" not in self.controller.needs:
+            return
+        _, count = groups.unique(return_counts=True)
+        if bool((count != config.rollout_n).any()):
+            within = "" if self.mini_batch is not None else ", policy_loss.per_micro_batch=False"
+            raise ValueError(
+                f"controller {self.controller.name!r} needs all {config.rollout_n} responses to a prompt in one "
+                f"optimizer step of one process: set actor.shuffle=False{within}, and train on one GPU or with "
+                "trainer.use_v1=False trainer.balance_batch=False"
+            )
 
     def _add_planned(self, plan: Plan, share: float) -> None:
         """Add a micro-batch with this share of the responses of its update."""
         for key, value in plan.info.items():
             self.planned[key] = self.planned.get(key, 0.0) + share * float(value)
 
-    def _metrics(self, plan: Plan, tokens: Tokens) -> dict[str, float]:
-        assert tokens.logp is not None
-        assert tokens.old_logp is not None
-        clipped = plan.clipped(tokens.logp)
-        dual = clipped & (tokens.advantage < 0) & (tokens.logp > tokens.old_logp)
-        size = max(tokens.size, 1)
+    def _metrics(self, plan: Plan, packed: Mapping[str, Tensor], index: Tensor | None) -> dict[str, float]:
+        logp, old_logp = packed["logp"].detach(), packed["old_logp"]
+        clipped = plan.clipped(logp, index)
+        dual = clipped & (packed["advantage"] < 0) & (logp > old_logp)
+        size = max(len(logp), 1)
         found = {
-            "actor/ppo_kl": (tokens.old_logp - tokens.logp).sum() / size,
+            "actor/ppo_kl": (old_logp - logp).sum() / size,
             "actor/pg_clipfrac": (clipped & ~dual).float().sum() / size,
             "actor/pg_clipfrac_lower": dual.float().sum() / size,
         }
@@ -204,6 +236,8 @@ def with_fields(verls: Loss, config: Any) -> Loss:
     def ppo_loss(model_output: Mapping[str, Any], data: TensorDict, dp_group: Any = None) -> Any:
         controller = loss.prepare(config, config.loss_agg_mode)
         loss.fields = micro_batch_fields(model_output, data, from_logits(controller))
+        if ROW in data:
+            loss.fields["row"] = data[ROW]
         loss.group = dp_group
         detached = {k: v.detach() if k in ("entropy", "sum_pi_squared") else v for k, v in model_output.items()}
         try:
@@ -258,6 +292,28 @@ class ActorWorker(TrainingWorker):
         tu.assign_non_tensor(data, **{option: True for option, on in wanted.items() if on})
         with logit_statistics(names, controller.support):
             return super().train_mini_batch(data)
+
+    def train_batch(self, data: TensorDict) -> TensorDict:
+        """Make an optimizer step, planned as a whole if its rule compares the tokens of several micro-batches."""
+        loss = loss_of(self.config_of_loss)
+        if loss is None or not self._plans_whole(loss, data):
+            return super().train_batch(data)
+        prepare_rows(data, self.engine_config)
+        loss.mini_batch = MiniBatch()
+        try:
+            with self.engine.eval_mode(disable_auto_offload=tu.get(data, "disable_auto_offload", default=False)):
+                self.engine.infer_batch(data, loss_function=self.loss_fn)
+            loss.plan_mini_batch(self.config_of_loss, len(data))
+            return super().train_batch(data)
+        finally:
+            loss.mini_batch = None
+
+    def _plans_whole(self, loss: EntrostatLoss, data: TensorDict) -> bool:
+        """Return True, on all ranks alike, if the step has several micro-batches and its rule compares their tokens."""
+        assert loss.settings is not None
+        engine = self.engine_config
+        one = not engine.use_dynamic_bsz and len(data) <= engine.micro_batch_size_per_gpu
+        return not one and not loss.settings.per_micro_batch and compares_tokens(loss.controller)
 
     def save_checkpoint(self, local_path: str, *args: Any, **kwargs: Any) -> Any:
         saved = super().save_checkpoint(local_path, *args, **kwargs)

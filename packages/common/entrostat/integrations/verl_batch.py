@@ -21,6 +21,8 @@ from ..numbers.support import Support, truncated_entropy
 MOMENTS = ("s2", "s2l", "s2ll")
 FROM_LOGITS = (*MOMENTS, "truncated_entropy")
 """Fields that are computed from the logits."""
+GROUP = "entrostat_group"
+"""Key of the integer of each response's prompt in a mini-batch that verl splits."""
 OLD_ENTROPY = "old_entropy"
 """Key of the entropies of the pass that computes the old log-probabilities."""
 COLUMNS = {OLD_ENTROPY: OLD_ENTROPY, "ref_logp": "ref_log_prob", "rollout_logp": "rollout_log_probs"}
@@ -37,7 +39,9 @@ def micro_batch_fields(output: Mapping[str, Any], data: TensorDict, names: Seque
     fields = {field: padded(data, key) for field, key in COLUMNS.items() if key in data}
     if "rm_scores" in data:
         fields["reward"] = padded(data, "rm_scores").sum(-1)
-    if "uid" in data:
+    if GROUP in data:
+        fields["group_id"] = data[GROUP]
+    elif "uid" in data:
         fields["group_id"] = group_ids(tu.get(data, "uid"), data.device)
     if "entropy" in output:
         fields["entropy"] = no_padding_2_padding(output["entropy"], data)

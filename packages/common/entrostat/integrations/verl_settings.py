@@ -73,6 +73,8 @@ class PolicyLossConfig(VerlPolicyLossConfig):
     """Hyperparameters of the controller."""
     updates_per_rollout: int | None = None
     """0 if `observe` is called instead of the actor; other numbers have no effect."""
+    per_micro_batch: bool = False
+    """Apply rules that compare tokens within each micro-batch, as verl's own losses do: saves a pass, other results."""
     seed: int = 0
     """Seed of the controllers' draws."""
 
@@ -89,6 +91,7 @@ class Settings:
     preset: str
     args: Mapping[str, Any]
     updates_per_rollout: int | None
+    per_micro_batch: bool
     seed: int
 
     @staticmethod
@@ -100,8 +103,9 @@ class Settings:
         return Settings(
             spec,
             config.get("controller_preset", "paper"),
-            dict(config.get("controller_args", None) or {}),
+            flat(config.get("controller_args", None) or {}),
             config.get("updates_per_rollout", None),
+            bool(config.get("per_micro_batch", False)),
             config.get("seed", 0),
         )
 
@@ -113,6 +117,15 @@ class Settings:
         controller = make(self.spec, self.preset, **self.args)
         require_fields(controller, AVAILABLE, "verl", HINTS)
         return controller
+
+
+def flat(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return hyperparameters with the names of `make`: Hydra nests `steer.lambda_min`."""
+    found: dict[str, Any] = {}
+    for name, value in args.items():
+        nested = {f"{name}.{inner}": v for inner, v in value.items()} if isinstance(value, Mapping) else {name: value}
+        found |= nested
+    return found
 
 
 def check_actor(config: Any) -> None:
