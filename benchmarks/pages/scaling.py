@@ -247,10 +247,9 @@ TRAINERS = (
     ),
     (
         "prime-rl (FSDP2, asynchronous, vLLM)",
-        "no drop-in here. Its [custom loss](https://docs.primeintellect.ai/prime-rl/bring-your-own-algorithms) gets "
-        "log-probabilities, advantages and a mask, a response at a time: [a plan](library.md) of these three",
-        "controllers that need nothing else and look at tokens or whole responses one by one, such as `clip_higher`, "
-        "`cispo`, `gspo`; no bonus, for it does not pass the entropy. How responses are averaged stays prime-rl's",
+        "[the custom loss](prime_rl.md): two settings",
+        "controllers of log-probabilities and advantages that look at tokens or whole responses one by one, such as "
+        "`clip_higher`, `cispo`, `opsm`; bonuses, closed loops and schedules are refused by name",
     ),
     (
         "TRL (Accelerate: DDP, FSDP, DeepSpeed)",

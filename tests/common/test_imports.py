@@ -95,6 +95,7 @@ OPTIONAL = {
     "cut_cross_entropy": "compared with in `llmtrain bench kernels`",
     "liger_kernel": "compared with in `llmtrain bench kernels`",
     "langdetect": "used by the verifier ifeval if it is installed",
+    "prime_rl": "the trainer that calls the loss of its integration; not on PyPI",
 }
 OPTIONAL |= dict.fromkeys(
     ("closed_root", "denied_calls", "process_limits", "link_messages", "plain_data", "remote_objects", "tests_side"),

@@ -242,6 +242,11 @@ def test_the_table_in_the_docs_is_what_is_measured():
     assert set(measured.values()) == {"no", "yes", "not available"}
 
 
+def test_a_rule_whose_thresholds_no_token_of_the_trial_meets_compares_tokens():
+    assert compares_tokens(es.make("clip_cov", omega_low=50.0, omega_high=90.0))
+    assert not compares_tokens(es.make("clip_higher+entropic"))
+
+
 def planned_together(name: str, config: ActorConfig, parts: list[torch.Tensor], first=0) -> list[torch.Tensor]:
     """Gradients of micro-batches, (b, T, 3) each, whose tokens were collected for one plan, as the actor does it."""
     loss = ours.LOSSES[name]

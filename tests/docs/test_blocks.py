@@ -115,11 +115,11 @@ def test_what_another_command_names_exists(page, line):
 
 
 def test_data_are_read(tmp_path):
-    """An environment, and an entry point of a plug-in."""
+    """An environment, and an entry point of a plug-in; test_integration_prime_rl.py reads a custom loss."""
     from toybandit.environment_file import read_environment
 
     found = {page.name: (language, text) for page, language, text in BLOCKS if kind(page, language, text) == "data"}
-    assert set(found) == {"simulator.md", "architecture.md", "claim.md"}
+    assert set(found) == {"simulator.md", "architecture.md", "claim.md", "prime_rl.md"}
     (tmp_path / "own.yaml").write_text(found["simulator.md"][1])
     assert read_environment(tmp_path / "own.yaml")
     (group,) = tomllib.loads(found["architecture.md"][1])["project"]["entry-points"]

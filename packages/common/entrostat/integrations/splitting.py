@@ -3,11 +3,13 @@
 import copy
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..chaining import Chain
+from ..numbers.reduce import LocalReduce
 from ..plan import Plan
 from ..reads import SEEDS, trial_tokens
 from ..tokens import Tokens
@@ -19,8 +21,9 @@ TOLERANCE = 1e-9
 def compares_tokens(controller: Chain) -> bool:
     """Return True if the chain, in the state it is in, plans a mini-batch otherwise than its responses one by one.
 
-    A copy plans a few tokens in float64, whole and split. True also for a chain that reads which responses belong to a
-    group. The aggregation, which divides by the number of tokens, does not count.
+    A copy plans a few tokens in float64, whole and split. True also for a chain that asks for a statistic of the
+    mini-batch, since tokens of the trial may not meet its thresholds, and for one that reads which responses belong to
+    a group. The aggregation, which divides by the number of tokens, does not count.
     """
     if "group_id" in controller.needs:
         return True
@@ -29,8 +32,25 @@ def compares_tokens(controller: Chain) -> bool:
         return any(_differs(copy.deepcopy(controller), trial_tokens(seed)) for seed in SEEDS)
 
 
+class Watch(LocalReduce):
+    """Local reduction that notes if a rule asks for a statistic of the mini-batch, other than the counts for a log."""
+
+    asked = False
+
+    def _across(self, x: Tensor, op: Any) -> Tensor:
+        self.asked |= x.is_floating_point()
+        return x
+
+    def kth_largest(self, score: Tensor, k: Tensor) -> Tensor:
+        self.asked = True
+        return super().kth_largest(score, k)
+
+
 def _differs(controller: Chain, tokens: Tokens) -> bool:
-    whole = _slopes(controller.plan(tokens), tokens)
+    watch = Watch()
+    whole = _slopes(controller.plan(tokens, watch), tokens)
+    if watch.asked:
+        return True
     for response in tokens.get("seq_id").unique():
         index = (tokens.get("seq_id") == response).nonzero()[:, 0]
         held = {name: value for name, value in vars(tokens).items() if value is not None}
