@@ -123,13 +123,12 @@ def test_a_folder_or_a_port_that_cannot_be_used_takes_one_line(tmp_path, capsys,
     monkeypatch.setattr(launch.os, "execv", lambda *_: pytest.fail("the server was started"))
     (tmp_path / "file").touch()
     assert launch.main(["--runs", str(tmp_path / "file")]) == 2
-    assert capsys.readouterr().err == f"error: --runs {tmp_path / 'file'} is a file: name the folder of the run logs\n"
+    assert f"--runs {tmp_path / 'file'} is a file" in capsys.readouterr().err
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         assert launch.main(["--port", str(port)]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"error: port {port} is not available (")
-    assert said.endswith("): choose another --port\n")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: port {port} is not available (")
 
 
 def test_an_environment_that_cannot_be_read_takes_one_line(tmp_path, capsys, monkeypatch):

@@ -80,19 +80,15 @@ def test_a_verifier_is_checked_before_a_run_without_importing_it():
 
 
 @pytest.mark.parametrize(
-    ("find", "name", "message"),
+    ("find", "name", "names"),
     [
-        (
-            get_verifier,
-            "absent",
-            "verifier 'absent' of the distribution echoes: cannot use the check 'plug_tail:absent'",
-        ),
-        (get_verifier, "tale", "unknown verifier 'tale'; did you mean tail"),
-        (engine_class, "slov", "unknown rollout engine 'slov'; did you mean slow"),
-        (lambda name: generated_task(TaskConfig(name=name)), "ekho", "unknown task 'ekho'; did you mean echo"),
+        (get_verifier, "absent", "echoes: .*'plug_tail:absent'"),
+        (get_verifier, "tale", "tail"),
+        (engine_class, "slov", "slow"),
+        (lambda name: generated_task(TaskConfig(name=name)), "ekho", "echo"),
     ],
 )
-def test_what_cannot_be_used_is_told_in_one_line(find, name, message):
-    with pytest.raises(ValueError, match=f"^{message}") as told:
+def test_what_cannot_be_used_is_told_in_one_line(find, name, names):
+    with pytest.raises(ValueError, match=rf"^[^\n]*'{name}'[^\n]*{names}") as told:
         find(name)
     assert "\n" not in str(told.value)

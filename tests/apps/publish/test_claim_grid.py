@@ -58,22 +58,21 @@ def test_numbers_are_short_and_finite():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "names"),
     [
-        ("thm1-centerd.shift=0.5", "unknown claim 'thm1-centerd'; did you mean thm1-centred?"),
-        ("thm1-centerd", "unknown claim 'thm1-centerd'; did you mean thm1-centred?"),
-        ("thm1-centred", "name one of its controls, as in thm1-centred.rule: rule, shift, eta, arms, std"),
-        ("thm1-centred.shif=0.5", "unknown control 'shif'; did you mean shift?"),
-        ("thm1-centred.shift=5", "shift must be between -2 and 2, not 5"),
-        ("thm1-centred.shift=abc", "shift must be a number, not 'abc'"),
-        ("thm1-centred.arms=2.5", "arms must be a whole number, not 2.5"),
-        ("lemma1-remainder.arms=3", "arms must be one of 2, 16, 64, 1000, 50000, not '3'"),
+        ("thm1-centerd.shift=0.5", "'thm1-centerd'; .*thm1-centred"),
+        ("thm1-centerd", "'thm1-centerd'; .*thm1-centred"),
+        ("thm1-centred", "thm1-centred.rule: rule, shift, "),
+        ("thm1-centred.shif=0.5", "'shif'; .*shift"),
+        ("thm1-centred.shift=5", "shift .*-2 and 2, not 5"),
+        ("thm1-centred.shift=abc", "shift .*'abc'"),
+        ("thm1-centred.arms=2.5", "arms .*whole number, not 2.5"),
+        ("lemma1-remainder.arms=3", "arms .*2, 16, 64, 1000, 50000, not '3'"),
     ],
 )
-def test_what_cannot_be_published_is_said_in_one_line(text, said):
-    with pytest.raises(ValueError, match=r"^--claim") as caught:
+def test_what_cannot_be_published_is_said_in_one_line(text, names):
+    with pytest.raises(ValueError, match=f"^--claim {text}: [^\n]*{names}[^\n]*$"):
         parse(text)
-    assert str(caught.value) == f"--claim {text}: {said}"
 
 
 def test_the_dot_in_a_claims_name_belongs_to_it():

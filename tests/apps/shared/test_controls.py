@@ -86,20 +86,21 @@ def test_defaults_links_and_the_way_back():
 
 
 @pytest.mark.parametrize(
-    ("key", "text", "message"),
+    ("key", "text", "names"),
     [
-        ("choice", "z", "d: the link has z, which is unknown here; this is y"),
-        ("several", ["x", "own.yaml", "q"], "e: the link has own.yaml, q, which is unknown here; this is x"),
-        ("slider", "7", "a: the link has 7, which is unknown here; this is 1.0"),
-        ("slider", "fast", "a: the link has fast, which is unknown here; this is 1.0"),
-        ("choice", "z" * 5000, f"d: the link has {'z' * 60}, which is unknown here; this is y"),
-        ("choice", "x", None),
-        ("slider", "0.5", None),
+        ("choice", "z", ["d: .* z, .* y"]),
+        ("several", ["x", "own.yaml", "q"], ["e: .* own.yaml, q, .* x"]),
+        ("slider", "7", ["a: .* 7, .* 1.0"]),
+        ("slider", "fast", ["a: .* fast, .* 1.0"]),
+        ("choice", "z" * 5000, ["d: .* z{60}, .* y"]),
+        ("choice", "x", []),
+        ("slider", "0.5", []),
     ],
 )
-def test_what_a_link_asks_for_and_is_not_there_is_said(key, text, message):
+def test_what_a_link_asks_for_and_is_not_there_is_said(key, text, names):
     app = AppTest.from_function(shown)
     app.query_params[key] = text
     app.run()
     assert not app.exception
-    assert [re.sub(r"\\(.)", r"\1", one.value) for one in app.info] == ([message] if message else [])
+    for one, name in zip(app.info, names, strict=True):
+        assert re.fullmatch(name, one.value.replace("\\", ""))

@@ -1,5 +1,6 @@
 """Nothing outside the folder of runs is read, whatever the name and whatever the folder contains."""
 
+import itertools
 import json
 import os
 import pickle
@@ -69,14 +70,10 @@ def test_logs_of_other_trainers_are_found(root, monkeypatch):
     assert set(found) - set(own) == {"tb/run-1", "trl/checkpoint-10/trainer_state.json", "console.log"}
     log = foreign_logs.read(root, "tb/run-1")
     assert (log.state, log.metrics["entropy"].values.tolist()) == ("imported", [[1.0]])
-    with pytest.raises(
-        ValueError, match=r"^trl/checkpoint-10/trainer_state\.json \(trainer_state\.json of TRL\) has no"
-    ):
-        foreign_logs.read(root, "trl/checkpoint-10/trainer_state.json")
-    with pytest.raises(ValueError, match="is not the name of a run"):
-        foreign_logs.read(root, "../console.log")
-    with pytest.raises(ValueError, match="demo has no log"):
-        foreign_logs.read(root, "demo")
+    state = "trl/checkpoint-10/trainer_state.json"
+    for name, names in ((state, rf"^{state} .*TRL"), ("../console.log", "not the name of a run"), ("demo", "^demo ")):
+        with pytest.raises(ValueError, match=names):
+            foreign_logs.read(root, name)
     monkeypatch.setattr(run_folder, "MOST_LOGS", 0)
     assert run_folder.names(root) == own
 
@@ -100,10 +97,15 @@ def test_why_a_run_cannot_be_chosen(root):
     make(root, "a/b/c/d/e")
     (root / "again").symlink_to(root / "first")
     found = run_folder.names(root)
-    assert run_folder.problem(root, "again", found) == "'again' is the run 'first': choose that"
-    assert "'a/b/c/d/e' is in a folder that is not searched for runs" in run_folder.problem(root, "a/b/c/d/e", found)
-    assert "it has no config.yaml and metrics.jsonl" in run_folder.problem(root, "demo", found)
-    assert "is not in the folder of runs" in run_folder.problem(root, "nowhere", found)
+    for name, why in (
+        ("again", "'first'"),
+        ("a/b/c/d/e", "not searched"),
+        ("demo", "no config.yaml and metrics.jsonl"),
+        ("nowhere", "not in the folder"),
+    ):
+        problem = run_folder.problem(root, name, found)
+        assert problem.startswith(f"'{name}'")
+        assert why in problem
 
 
 def test_names_that_a_link_cannot_hold_are_left_out(root):
@@ -119,7 +121,7 @@ def test_a_root_that_is_not_ours_to_read_is_named(root, monkeypatch):
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(os, "scandir", refuse)
-    with pytest.raises(ValueError, match=r"^the folder of runs cannot be read: Permission denied$"):
+    with pytest.raises(ValueError, match=r"folder of runs .*Permission denied$"):
         run_folder.names(root)
 
 
@@ -130,45 +132,33 @@ def test_links_are_not_searched(root):
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "names"),
     [
-        "..",
-        "../runs-secret/x",
-        "demo/../../runs-secret/x",
-        "/etc/passwd",
-        "//etc/passwd",
-        "demo\0/grpo",
-        "..\\runs-secret",
-        "nowhere",
-        "~",
-        "first/config.yaml/x",
-        "x" * 5000,
+        *((name, "not the name of a run") for name in ("..", "../runs-secret/x", "demo/../../runs-secret/x")),
+        *(
+            (name, "not the name of a run")
+            for name in ("/etc/passwd", "//etc/passwd", "demo\0/grpo", "..\\runs-secret")
+        ),
+        *((name, "not in the folder of runs") for name in ("nowhere", "~", "first/config.yaml/x")),
+        ("x" * 5000, "x"),
+        ("{root}/first", "not the name of a run"),
+        ("sibling", "sibling.* leads out"),
     ],
 )
-def test_names_that_lead_elsewhere_are_refused_in_one_line(root, name):
+def test_names_that_lead_elsewhere_are_refused_in_one_line(root, name, names):
+    (root / "sibling").symlink_to(root.parent / "runs-secret" / "x")
     for read in (run_folder.inside, run_folder.config, run_folder.command):
-        with pytest.raises(ValueError, match=r"is not the name of a run|is not in the folder of runs") as error:
-            read(root, name)
+        with pytest.raises(ValueError, match=names) as error:
+            read(root, name.format(root=root))
         assert "\n" not in str(error.value)
         assert len(str(error.value)) < 300
-
-
-def test_an_absolute_path_is_refused_even_inside(root):
-    with pytest.raises(ValueError, match="is not the name of a run"):
-        run_folder.inside(root, str(root / "first"))
-
-
-def test_a_sibling_whose_name_begins_alike_is_outside(root):
-    (root / "sibling").symlink_to(root.parent / "runs-secret" / "x")
-    with pytest.raises(ValueError, match="leads out of the folder of runs"):
-        run_folder.config(root, "sibling")
 
 
 @pytest.mark.parametrize("part", ["config.yaml", "manifest.json", "metrics.jsonl"])
 def test_a_link_inside_a_run_that_leads_out_is_refused(root, part):
     (root / "first" / part).unlink(missing_ok=True)
     (root / "first" / part).symlink_to(root.parent / "runs-secret" / "x" / "config.yaml")
-    with pytest.raises(ValueError, match="leads out of the folder of runs"):
+    with pytest.raises(ValueError, match="leads out"):
         run_folder.file(root, "first", part)
 
 
@@ -196,35 +186,30 @@ def test_the_newest_runs_of_one_folder_come_first(root):
     assert run_folder.newest(root, known, 2) == ["demo/grpo", "demo/run-10"]
 
 
-def test_a_configuration_holds_plain_values_only(root):
-    file = root / "first" / "config.yaml"
-    file.write_text("!!python/object/apply:os.system ['touch pwned']\n")
-    with pytest.raises(ValueError, match=r"^first/config\.yaml is not plain YAML"):
-        run_folder.config(root, "first")
-    file.write_bytes(pickle.dumps({"a": 1}))
-    with pytest.raises(ValueError, match=r"^first/config\.yaml"):
-        run_folder.config(root, "first")
-    file.write_text("- 1\n")
-    with pytest.raises(ValueError, match="must be a mapping"):
-        run_folder.config(root, "first")
-    file.write_text("a: " + "[" * 5000)
-    with pytest.raises(ValueError, match=r"^first/config\.yaml"):
-        run_folder.config(root, "first")
-    file.write_text("a: 1\n" * 300_000)
-    with pytest.raises(ValueError, match="larger than 1 MiB"):
-        run_folder.config(root, "first")
-    bomb = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
-    for before, name in zip("abcdefg", "bcdefgh", strict=True):
-        bomb += f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]\n"
-    file.write_text(bomb)
-    with pytest.raises(ValueError, match="more than 100,000 values"):
-        run_folder.config(root, "first")
+BOMB = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]\n" for before, name in itertools.pairwise("abcdefgh")
+)
 
 
-@pytest.mark.parametrize("text", ["x: &a [*a]\n", "x: !!bool foo\n", "x: !!timestamp foo\n", "x: !!int ''\n", "x: [\n"])
-def test_a_damaged_configuration_is_told_in_one_line(root, text):
-    (root / "first" / "config.yaml").write_text(text)
-    with pytest.raises(ValueError, match=r"^first/config\.yaml [^\n]*$"):
+@pytest.mark.parametrize(
+    ("held", "names"),
+    [
+        (b"!!python/object/apply:os.system ['touch pwned']\n", "plain YAML"),
+        (pickle.dumps({"a": 1}), ""),
+        (b"- 1\n", "mapping"),
+        (b"a: " + b"[" * 5000, ""),
+        (b"a: 1\n" * 300_000, "1 MiB"),
+        (BOMB.encode(), "100,000 values"),
+        *(
+            (text, "")
+            for text in (b"x: &a [*a]\n", b"x: !!bool foo\n", b"x: !!timestamp foo\n", b"x: !!int ''\n", b"x: [\n")
+        ),
+    ],
+    ids=range(11),
+)
+def test_a_configuration_that_is_not_plain_values_is_told_in_one_line(root, held, names):
+    (root / "first" / "config.yaml").write_bytes(held)
+    with pytest.raises(ValueError, match=rf"^first/config\.yaml [^\n]*{names}[^\n]*$"):
         run_folder.config(root, "first")
 
 

@@ -38,23 +38,23 @@ def test_from_the_command_to_the_page(small, tmp_path, capsys, monkeypatch):
     assert main(command) == 0  # reads what is there
     assert [path.stat().st_mtime for path in out.glob("tokens/*/tokens.json")] == times
     assert main([*command, "--optim.lr", "0.5"]) == 2
-    assert "holds a run with other settings: choose another --out" in capsys.readouterr().err
+    assert "other settings" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "names"),
     [
-        (["clip-threshold"], "unknown claim 'clip-threshold'; did you mean clip-thresholds"),
-        (["--only", "xyz"], "no claim has 'xyz' in its name"),
-        (["--seeds", "1"], "--seeds must be at least 2, as intervals need; got 1"),
-        (["--workers", "0"], "--workers must be at least 1; got 0"),
-        (["--bandit", "none.json"], "--bandit none.json does not exist: write it with toybandit verify --out FOLDER"),
-        (["--controller", "steer"], "chooses controllers and their hyperparameters: leave --controller and --set out"),
-        (["--stepz", "3"], "unknown option --stepz"),
+        (["clip-threshold"], "'clip-threshold'; did you mean clip-thresholds"),
+        (["--only", "xyz"], "'xyz'"),
+        (["--seeds", "1"], "--seeds must be at least 2"),
+        (["--workers", "0"], "--workers must be at least 1"),
+        (["--bandit", "none.json"], "--bandit none.json"),
+        (["--controller", "steer"], "leave --controller and --set out"),
+        (["--stepz", "3"], "--stepz"),
     ],
 )
-def test_mistakes_are_told_in_a_line(wrong, said, capsys, tmp_path):
+def test_mistakes_are_told_in_a_line(wrong, names, capsys, tmp_path):
     assert main(["claims", *wrong, *(["--out", str(tmp_path)] if wrong[0].startswith("-") else [])]) == 2
     told = capsys.readouterr().err
-    assert said in told
+    assert names in told
     assert told.count("\n") == 1

@@ -102,15 +102,13 @@ def test_bad_rows_are_counted(jsonl, tmp_path, capsys):
     with pytest.raises(ValueError, match="line 2: column 'answer' is missing"):
         subset(args)
     assert subset([*args, "--skip-bad"]) == 0
-    assert (
-        "1 bad rows skipped (the first: questions.jsonl, line 2: column 'answer' is missing)" in capsys.readouterr().out
-    )
+    assert "1 bad rows skipped (the first: questions.jsonl, line 2: column 'answer'" in capsys.readouterr().out
 
 
 def test_the_input_is_not_overwritten(mixed, tmp_path):
     before = (tmp_path / "mixed.parquet").read_bytes()
     for data, out in ((mixed, mixed), (mixed, f"{tmp_path}/../{tmp_path.name}/mixed.parquet"), (str(tmp_path), mixed)):
-        with pytest.raises(ValueError, match="is the input itself or one of its files: choose another"):
+        with pytest.raises(ValueError, match="is the input"):
             subset(["--data", data, "--method", "random", "--size", "5", "--out", out])
     assert (tmp_path / "mixed.parquet").read_bytes() == before
 
@@ -120,7 +118,7 @@ def test_a_file_is_replaced_only_if_asked(mixed, tmp_path, capsys):
     out.write_text("mine")
     args = ["subset", "--data", mixed, "--method", "random", "--size", "5", "--out", str(out)]
     assert main(args) == 2
-    assert capsys.readouterr().err == f"error: {out} exists: choose another --out, or pass --overwrite\n"
+    assert capsys.readouterr().err.startswith(f"error: {out} exists: ")
     assert out.read_text() == "mine"
     assert main([*args, "--overwrite"]) == 0
     assert len(read(str(out)).questions) == 5
@@ -131,17 +129,19 @@ def test_text_that_the_tokenizer_does_not_know(jsonl, model, tmp_path, capsys):
     args = ["--data", path, "--method", "kmeans", "--model", model, "--clusters", "1", "--size", "1"]
     assert main(["subset", *args, "--out", str(tmp_path / "o.parquet")]) == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
-    assert line.startswith("error: questions.jsonl, line 2: the tokenizer cannot encode the text (WordLevel error")
+    assert line.startswith("error: questions.jsonl, line 2: ")
 
 
-def test_bad_arguments(mixed, model, tmp_path):
-    args = ["--data", mixed, "--out", str(tmp_path / "o.parquet"), "--method"]
-    with pytest.raises(ValueError, match="--method kmeans needs --model"):
-        subset([*args, "kmeans", "--size", "3"])
-    with pytest.raises(ValueError, match="size must be within 1 and 15"):
-        subset([*args, "random", "--size", "16"])
-    with pytest.raises(ValueError, match="clusters must be within 1 and 15"):
-        subset([*args, "kmeans", "--size", "3", "--model", model])
-    with pytest.raises(ValueError, match="model folder nowhere does not exist"):
-        subset([*args, "kmeans", "--size", "3", "--model", "nowhere"])
+@pytest.mark.parametrize(
+    ("flags", "names"),
+    [
+        ("kmeans --size 3", "--method kmeans .*--model"),
+        ("random --size 16", "size .*1 and 15"),
+        ("kmeans --size 3 --model {}", "clusters .*1 and 15"),
+        ("kmeans --size 3 --model nowhere", "nowhere"),
+    ],
+)
+def test_a_refusal_names_the_flag(mixed, model, tmp_path, flags, names):
+    with pytest.raises(ValueError, match=names):
+        subset(["--data", mixed, "--out", str(tmp_path / "o.parquet"), "--method", *flags.format(model).split()])
     assert not list(tmp_path.glob("o.parquet"))

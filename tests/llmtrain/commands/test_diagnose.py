@@ -1,6 +1,7 @@
 """`llmtrain diagnose`: facts, advice with its evidence, and settings to paste, for every kind of run."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,21 +43,17 @@ def test_a_run_of_the_trainer_with_a_controller(tmp_path, capsys):
     log.close()
     said = printed(capsys, tmp_path / "mine")
     assert [said.index(title) for title in TITLES] == sorted(said.index(title) for title in TITLES)
-    assert "Collapsed at step 37. The entropy starts at 0.6 nats" in said
-    assert "a = 0.2 (95% interval 0.2 to 0.2)" in said
-    assert (
-        "The controller has no grip: over the last third the mean entropy is -0.2 nats from its target of 0.3" in said
-    )
-    assert "adaptive_entropy/coef over the last third: at its bound, 0.005." in said
+    for fact in ("at step 37", "starts at 0.6 nats", "a = 0.2", "no grip", "-0.2 nats from its target of 0.3"):
+        assert fact in said
+    assert "at its bound, 0.005." in said
     assert "llmtrain train --controller thermostat --set mode=bonus --set target=0.3" in said
     assert not [path for path in (tmp_path / "mine").iterdir() if path.suffix == ".png"]
 
 
 def test_the_log_of_another_trainer(tmp_path, capsys):
     said = printed(capsys, verl_lines(tmp_path / "verl.jsonl"))
-    assert "imported: lines of JSON, as verl's, 60 steps; renamed: actor/entropy → entropy" in said
-    assert "Cannot be told: no reward is logged." in said
-    assert "Hardly any token is clipped from above" in said
+    for fact in ("verl's, 60 steps", "actor/entropy → entropy", "no reward is logged", "Hardly any token is clipped"):
+        assert fact in said
     assert "The log names no target" in said
     assert "actor_rollout_ref.actor.policy_loss.loss_mode=entrostat/kl_ref" in said
     for line in evidence.paid("kl_ref", "beta").lines:
@@ -86,21 +83,26 @@ def test_lines_are_narrow_but_for_settings(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("args", "message"),
+    ("args", "names"),
     [
-        (["nowhere"], "nowhere is not a run: there is no such file or folder"),
-        (["."], "is not a run: it has no config.yaml"),
-        ([], "the following arguments are required: runs"),
-        ([".", "--target", "high"], "invalid float value: 'high'"),
-        (["mine", "--target", "-1"], "a target is an entropy in nats, 0 or more, not -1"),
+        ("nowhere", "nowhere is not a run"),
+        (".", "config.yaml"),
+        ("", "runs"),
+        (". --target high", "'high'"),
+        ("mine --target -1", "not -1"),
+        ("x.jsonl --entropy typo", "'typo'; its metrics: entropy, reward"),
+        ("x.jsonl x.jsonl --png x.png", "--png draws one run, not the 2"),
+        ("train.jsonl", "data set, whose rows have question and answer"),
     ],
 )
-def test_bad_input_is_told_in_one_line(args, message, tmp_path, monkeypatch, capsys):
+def test_bad_input_is_told_in_one_line(args, names, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     RunLog("mine", {}, seed=0).close()
-    assert main(["diagnose", *args]) != 0
+    explosion(Path("x.jsonl"))
+    Path("train.jsonl").write_text('{"question": "1 + 1?", "answer": "2"}\n')
+    assert main(["diagnose", *args.split()]) != 0
     said = capsys.readouterr().err.strip()
-    assert message in said
+    assert names in said
     assert "\n" not in said
 
 
@@ -113,7 +115,7 @@ def explosion(path, entropy="entropy"):
 def test_it_begins_with_what_happened_and_a_picture(tmp_path, capsys):
     assert main(["diagnose", str(explosion(tmp_path / "x.jsonl")), "--png", str(tmp_path / "drawn")]) == 0
     said = capsys.readouterr().out
-    assert "In short\n  Entropy starts at 0.5 nats and exploded from step 20 (up to 9 nats); the reward is dead" in said
+    assert "In short\n  Entropy starts at 0.5 nats and exploded from step 20 (up to 9 nats)" in said
     assert "▲ exploded 20, reward dead 40" in said
     assert said.endswith(f"figure: {tmp_path / 'drawn.png'}\n")
     assert (tmp_path / "drawn.png").read_bytes().startswith(b"\x89PNG")
@@ -123,17 +125,3 @@ def test_a_column_can_be_named(tmp_path, capsys):
     path = explosion(tmp_path / "x.jsonl", "mine/entropy")
     assert "is “mine/entropy” it? --entropy mine/entropy" in printed(capsys, path)
     assert "exploded from step 20" in printed(capsys, path, "--entropy", "mine/entropy")
-    assert main(["diagnose", str(path), "--entropy", "typo"]) == 2
-    assert "x has logged no 'typo'; its metrics: mine/entropy, reward" in capsys.readouterr().err
-
-
-def test_one_picture_is_of_one_run(tmp_path, capsys):
-    path = explosion(tmp_path / "x.jsonl")
-    assert main(["diagnose", str(path), str(path), "--png", "x.png"]) == 2
-    assert "--png draws one run, not the 2 that are given" in capsys.readouterr().err
-
-
-def test_a_data_set_is_no_log(tmp_path, capsys):
-    (tmp_path / "train.jsonl").write_text('{"question": "1 + 1?", "answer": "2"}\n')
-    assert main(["diagnose", str(tmp_path / "train.jsonl")]) == 2
-    assert "is a data set, whose rows have question and answer, and not the log of a run" in capsys.readouterr().err

@@ -51,7 +51,7 @@ def test_a_model_on_a_file(model, data, tmp_path, capsys):
     command = [str(model), "--data", str(data), "--start", str(model), "--settings", "steer", *brief(out)]
     assert run(command) == 0
     told = capsys.readouterr()
-    assert "aime24: skipped 1 questions whose prompts have more than 100 tokens" in told.err
+    assert "aime24: skipped 1 questions" in told.err
     found = json.loads((out / "results.json").read_text())
     (one,) = found["benchmarks"]
     assert (one["source"], one["questions"], one["samples"]) == ("aime24", 5, 2)
@@ -77,11 +77,10 @@ def test_the_same_command_goes_on_and_another_one_is_refused(model, data, tmp_pa
     assert again == json.loads(results)["benchmarks"]
     capsys.readouterr()
     assert run([*command, "--temperature", "0.5"]) == 2
-    told = capsys.readouterr().err
-    assert "holds an evaluation with other settings ('aime24' differs)" in told
-    assert len(told.strip().splitlines()) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "'aime24' differs" in line
     assert run([*command, "--dtype", "bfloat16"]) == 2
-    assert "('dtype' differs)" in capsys.readouterr().err
+    assert "'dtype' differs" in capsys.readouterr().err
     assert run([*command, "--temperature", "0.5", "--overwrite"]) == 0
     assert (out / "responses.jsonl").read_bytes() != whole
 
@@ -124,28 +123,34 @@ def test_a_run_whose_steps_have_no_entropy_has_nothing_to_compare_it_with(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "names"),
     [
-        (["--temperature", "-1"], "temperature must not be negative"),
-        (["--temperature", "nan"], "temperature must be a number, not NaN; got nan"),
-        (["--top-p", "0"], "top_p must lie in (0, 1]; got 0.0"),
-        (["--samples", "0"], "samples must be at least 1; got 0"),
-        (["--k", "0"], "--k must be positive"),
-        (["--start", "nowhere"], "--start nowhere is not a model folder: there is no nowhere/config.json"),
-        (["--verifier", "nobody"], "unknown verifier 'nobody'"),
-        (["--max-prompt-length", "2"], "no question to evaluate on is left"),
-        (["--device", "tpu"], "unknown device 'tpu'"),
+        ("--temperature -1", "temperature must not be negative"),
+        ("--temperature nan", "temperature"),
+        ("--top-p 0", "top_p"),
+        ("--samples 0", "samples"),
+        ("--k 0", "--k"),
+        ("--start nowhere", "nowhere/config.json"),
+        ("--start {other}", "other has another tokenizer"),
+        ("--verifier nobody", "'nobody'"),
+        ("--max-prompt-length 2", "no question"),
+        ("--device tpu", "'tpu'"),
+        ("--data {data} {data}", "aime24.jsonl is given twice"),
     ],
 )
-def test_mistakes_are_told_in_one_line(model, data, tmp_path, capsys, wrong, said):
-    assert run([str(model), "--data", str(data), *brief(tmp_path), *wrong]) == 2
+def test_mistakes_are_told_in_one_line(model, data, tmp_path, capsys, wrong, names):
+    out = tmp_path / "out"
+    save(small_model(), TOKENIZER, tmp_path / "other")
+    flags = wrong.format(data=data, other=tmp_path / "other").split()
+    assert run([str(model), "--data", str(data), *brief(out), *flags]) == 2
     told = capsys.readouterr().err.strip().splitlines()
-    assert said in told[-1]
+    assert names in told[-1]
     assert told[-1].startswith("error: ")
+    assert not (out / "responses.jsonl").exists()
 
 
 @pytest.mark.slow
-def test_files_of_one_name_are_two_benchmarks_and_a_seed_may_be_negative(model, data, tmp_path, capsys):
+def test_files_of_one_name_are_two_benchmarks_and_a_seed_may_be_negative(model, data, tmp_path):
     names = []
     for folder, row in (("g", 1), ("h", 2)):
         (tmp_path / folder).mkdir()
@@ -155,16 +160,6 @@ def test_files_of_one_name_are_two_benchmarks_and_a_seed_may_be_negative(model, 
     assert run([str(model), "--data", *names, "--seed", "-1", *brief(out)]) == 0
     found = json.loads((out / "results.json").read_text())["benchmarks"]
     assert [(one["source"], one["questions"]) for one in found] == [("g", 1), ("h", 1)]
-    capsys.readouterr()
-    assert run([str(model), "--data", names[0], names[0], *brief(out)]) == 2
-    assert "test.jsonl is given twice" in capsys.readouterr().err
-
-
-def test_a_start_model_with_another_tokenizer_is_refused(model, data, tmp_path, capsys):
-    save(small_model(), TOKENIZER, tmp_path / "other")
-    assert run([str(model), "--data", str(data), "--start", str(tmp_path / "other"), *brief(tmp_path / "out")]) == 2
-    assert "other has another tokenizer" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow
@@ -179,7 +174,7 @@ def test_a_run_stands_for_the_model_it_began_with(model, data, tmp_path, capsys)
     assert (
         json.loads((tmp_path / model.name / "results.json").read_text())["benchmarks"][0]["prompt_entropy_ratio"] == 1
     )
-    assert f"{folder} is not a model folder: there is no {tmp_path}/gone/config.json" in capsys.readouterr().err
+    assert f"{tmp_path}/gone/config.json" in capsys.readouterr().err
 
 
 def test_checks_that_fail_are_counted(model, data, tmp_path, capsys):
@@ -191,7 +186,7 @@ def test_checks_that_fail_are_counted(model, data, tmp_path, capsys):
 
 def test_what_is_no_model_is_refused(tmp_path, capsys):
     assert run([str(tmp_path)]) == 2
-    assert "neither a run with checkpoints nor a model folder" in capsys.readouterr().err
+    assert "neither a run" in capsys.readouterr().err
 
 
 def test_a_run_on_files_without_held_out_ones_needs_data(tmp_path, capsys, model):
@@ -249,12 +244,11 @@ def test_ctrl_c_ends_all_ranks(model, data, tmp_path):
         finally:
             run.kill()
     assert run.returncode == 130, said
-    assert f"stopped; rerun the same command to resume {out}" in said
+    assert f"resume {out}" in said
 
 
 def test_a_full_disk_takes_a_line(model, data, tmp_path, capsys):
     out = tmp_path / "out"
     with no_file_over(500):
         assert run([str(model), "--data", str(data), *brief(out)]) == 2
-    said = f"error: {out}: File too large; fix this, then rerun the same command to resume\n"
-    assert capsys.readouterr().err.endswith(said)
+    assert f"error: {out}: File too large; " in capsys.readouterr().err

@@ -121,20 +121,20 @@ def test_parts_that_fail_do_not_end_the_others(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("args", "message"),
+    ("flags", "names"),
     [
-        (["--device", "cuda"], "error: device cuda is not available here; use --device cpu"),
-        (["--device", "cpu", "--only", "fast"], "error: unknown part 'fast'; choose from doctor, small, small-ray,"),
-        (["--device", "cpu", "--small", "none"], "error: --small none is not a model folder"),
-        (["--device", "cpu", "--out", "none/report.json"], "error: "),
+        ("--device cuda", ["device cuda", "--device cpu"]),
+        ("--device cpu --only fast", ["'fast'", "doctor, small, small-ray,"]),
+        ("--device cpu --small none", ["--small none"]),
+        ("--device cpu --out none/report.json", ["none"]),
     ],
 )
-def test_bad_input_is_told_before_anything_is_tried(args, message, capsys, tmp_path, monkeypatch):
+def test_bad_input_is_told_before_anything_is_tried(flags, names, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["first-hour", *args]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(message)
-    assert said.count("\n") == 1
+    assert main(["first-hour", *flags.split()]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ")
+    assert all(name in line for name in names)
 
 
 def config_json(folder, hidden, layers, heads):
@@ -147,15 +147,15 @@ def config_json(folder, hidden, layers, heads):
 def test_a_machine_that_is_too_small_is_told_why(machine, tmp_path, monkeypatch):
     """A 70B model on one GPU of 80 GiB; a 32B model, whose optimizer does not fit on the host; an unknown GPU."""
     one = replace(machine, device="cuda", gpus=1, known=True, large=tmp_path)
-    config_json(tmp_path, 8192, 80, 64)
-    with pytest.raises(Skip, match=r"GiB in \w+ and an h100 has 79\.6"):
-        parts.large(one)
-    config_json(tmp_path, 5120, 64, 40)
     monkeypatch.setattr(parts, "host_memory", lambda: 64 << 30)
-    with pytest.raises(Skip, match=r"\d{3} GiB of host memory are needed, but this machine has 64"):
-        parts.large(one)
-    with pytest.raises(Skip, match="llmtrain plan does not support this GPU, only a100, h100"):
-        parts.large(replace(one, known=False))
+    for shape, known, names in (
+        ((8192, 80, 64), True, r"GiB .*h100 .*79\.6"),
+        ((5120, 64, 40), True, r"\d{3} GiB of host memory .*64"),
+        ((5120, 64, 40), False, "a100, h100"),
+    ):
+        config_json(tmp_path, *shape)
+        with pytest.raises(Skip, match=names):
+            parts.large(replace(one, known=known))
 
 
 def test_a_run_without_all_its_steps_is_a_failure(tmp_path):

@@ -12,34 +12,25 @@ from llmtrain.training.check import check
 
 
 def test_what_is_submitted():
+    start = "env -u OMP_NUM_THREADS python -m llmtrain"
     job = entrypoint(["--", "train", "--out", "my runs"], "/work/a b")
-    assert job == (
-        "cd '/work/a b' && env -u OMP_NUM_THREADS python -m llmtrain train --out 'my runs'"
-        " --topology.name ray --topology.address auto"
-    )
-    assert (
-        entrypoint(["resume", "runs/x"], None)
-        == "env -u OMP_NUM_THREADS python -m llmtrain resume runs/x --topology.address auto"
-    )
+    assert job == f"cd '/work/a b' && {start} train --out 'my runs' --topology.name ray --topology.address auto"
+    assert entrypoint(["resume", "runs/x"], None) == f"{start} resume runs/x --topology.address auto"
 
 
 @pytest.mark.parametrize(
-    ("args", "message"),
+    ("address", "args", "names"),
     [
-        ([], "error: launch nothing: choose from train, resume\n"),
-        (["plan"], "error: launch plan: choose from train, resume\n"),
-        (["train"], "error: no Ray dashboard at http://127.0.0.1:1: "),
+        ("http://127.0.0.1:1", [], "nothing: choose from train, resume"),
+        ("http://127.0.0.1:1", ["plan"], "plan: choose from train, resume"),
+        ("http://127.0.0.1:1", ["train"], "no Ray dashboard at http://127.0.0.1:1: "),
+        ("nonsense", ["train"], "--address nonsense"),
     ],
 )
-def test_what_cannot_be_submitted(args, message, capsys):
-    assert main(["launch", "--address", "http://127.0.0.1:1", *args]) == 2
-    assert capsys.readouterr().err.startswith(message)
-
-
-def test_what_is_no_address(capsys):
-    assert main(["launch", "--address", "nonsense", "train"]) == 2
-    said = capsys.readouterr().err
-    assert said == "error: --address nonsense is not a dashboard address such as http://127.0.0.1:8265\n"
+def test_what_cannot_be_submitted(address, args, names, capsys):
+    assert main(["launch", "--address", address, *args]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert names in line
 
 
 def test_a_cluster_that_is_not_there():
@@ -48,20 +39,16 @@ def test_a_cluster_that_is_not_there():
 
 
 @pytest.mark.parametrize(
-    ("environment", "address", "message"),
+    ("environment", "address", "names"),
     [
-        (
-            {},
-            "ray://head:10001",
-            "topology.address must be HOST:PORT or auto; from outside a cluster use llmtrain launch",
-        ),
-        ({"RANK": "0", "WORLD_SIZE": "1"}, "", "topology ray starts the ranks itself: run llmtrain without torchrun"),
+        ({}, "ray://head:10001", "topology.address must be HOST:PORT or auto; .* llmtrain launch"),
+        ({"RANK": "0", "WORLD_SIZE": "1"}, "", "without torchrun"),
     ],
 )
-def test_topologies_that_cannot_be(small, monkeypatch, environment, address, message):
+def test_topologies_that_cannot_be(small, monkeypatch, environment, address, names):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=names):
         check(replace(small, topology=TopologyConfig(name="ray", address=address)))
 
 

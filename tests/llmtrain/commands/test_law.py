@@ -62,7 +62,7 @@ def test_numbers_that_are_not_finite_are_null(tmp_path, capsys):
     log.close()
     assert law([str(tmp_path / "flat"), "--json", str(tmp_path / "n.json")]) == 0
     assert json.loads((tmp_path / "n.json").read_text())[0]["r2"] is None
-    assert "the law explains nothing of the variance of reward" in capsys.readouterr().err
+    assert "nothing of the variance of reward" in capsys.readouterr().err
 
 
 def test_a_full_disk_names_what_was_written(run):
@@ -85,16 +85,12 @@ def test_the_log_of_another_trainer(tmp_path, capsys):
     (tmp_path / "chart.csv").write_text("\n".join(lines))
     assert law([str(tmp_path / "chart.csv"), "--json", str(tmp_path / "n.json")]) == 0
     said = capsys.readouterr().out
-    assert (
-        "imported: b: CSV export of W&B, 60 steps; renamed: actor/entropy → entropy, critic/score/mean → reward" in said
-    )
+    assert "b: CSV export of W&B, 60 steps; renamed: actor/entropy → entropy, critic/score/mean → reward" in said
     assert "kept under their own names: mine" in said
     assert f"figure: {tmp_path / 'chart.csv'}.law.png" in said
     numbers = json.loads((tmp_path / "n.json").read_text())
     assert [one["run"] for one in numbers] == ["a", "b"]
     assert [one["a"] for one in numbers] == pytest.approx([0.2, 0.1])
     (tmp_path / "lines.jsonl").write_text('{"step": 1, "data": {"critic/score/mean": 0.5}}\n')
-    with pytest.raises(
-        ValueError, match=r"lines has logged no 'entropy' \(OpenRLHF logs it with --actor.entropy_coef 0\)"
-    ):
+    with pytest.raises(ValueError, match=r"lines .*'entropy' .*--actor\.entropy_coef 0"):
         law([str(tmp_path / "lines.jsonl")])

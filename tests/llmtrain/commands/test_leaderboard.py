@@ -64,7 +64,7 @@ def test_from_runs_to_page_and_picture_and_again_from_compact_logs(command, tmp_
     assert (tmp_path / "b" / "leaderboard.md").exists()
     capsys.readouterr()
     assert command("--seeds", "2", "--optim.lr", "1e-4") == 2
-    assert "ppo/0 holds a run with other settings: choose another --out, or remove it" in capsys.readouterr().err
+    assert "ppo/0 holds a run with other settings" in capsys.readouterr().err
 
     # from compact logs alone
     assert {str(path.relative_to(tmp_path / "logs")) for path in (tmp_path / "logs").glob("*/*")} == {
@@ -155,20 +155,20 @@ def test_a_run_that_was_begun_anew_is_no_other(small, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "names"),
     [
-        (["--seeds", "0"], "--seeds must be at least 1; got 0"),
-        (["--workers", "0"], "--workers must be at least 1; got 0"),
-        (["--only", "stear"], "stear: unknown controller 'stear'"),
-        (["--stepz", "3"], "unknown option --stepz"),
-        (["--controller", "steer"], "chooses controllers and their hyperparameters: use --only"),
-        (["--set", "kp=2"], "chooses controllers and their hyperparameters: use --only"),
+        (["--seeds", "0"], "--seeds must be at least 1"),
+        (["--workers", "0"], "--workers must be at least 1"),
+        (["--only", "stear"], "'stear'"),
+        (["--stepz", "3"], "--stepz"),
+        (["--controller", "steer"], "use --only"),
+        (["--set", "kp=2"], "use --only"),
     ],
 )
-def test_mistakes_are_told_in_a_line(wrong, said, capsys, tmp_path):
+def test_mistakes_are_told_in_a_line(wrong, names, capsys, tmp_path):
     assert main(["leaderboard", "--preset", "countdown-cpu", "--out", str(tmp_path / "b"), *wrong]) == 2
     told = capsys.readouterr().err
-    assert said in told
+    assert names in told
     assert told.count("\n") == 1
 
 
@@ -179,19 +179,8 @@ def test_workers_that_begin_together_start_from_one_warm_up(small, tmp_path, mon
     sft = replace(small.sft, examples=64, steps=2, batch_size=8)
     config = replace(small, model=model, sft=sft, steps=1, eval=replace(small.eval, every=0), threads=1)
     (tmp_path / "small.yaml").write_text(dump_yaml(to_dict(config)))
-    command = [
-        "leaderboard",
-        "--config",
-        "small.yaml",
-        "--only",
-        "grpo",
-        "clip_higher",
-        "--seeds",
-        "1",
-        "--workers",
-        "2",
-    ]
-    assert main(command) == 0
+    flags = "--config small.yaml --only grpo clip_higher --seeds 1 --workers 2"
+    assert main(["leaderboard", *flags.split()]) == 0
     assert "warm-up 2/2" in capsys.readouterr().out
     logs = [path.read_text() for path in tmp_path.rglob("0.log")]
     assert len(logs) == 2

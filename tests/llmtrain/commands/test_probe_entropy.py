@@ -45,7 +45,7 @@ def test_from_flags(lively, tmp_path, capsys):
     assert text.count("| IV correction | raises H |") == 8
     assert (out / "probe.png").stat().st_size > 10_000
     assert [line["step"] for line in read_metrics(out)] == [0, 1]
-    with pytest.raises(ValueError, match="probe exists: choose another --out, or pass --overwrite"):
+    with pytest.raises(ValueError, match=r"probe exists: .*--overwrite"):
         probe_entropy(["--config", str(file), "--out", str(out)])
     assert probe_entropy(["--config", str(file), "--steps", "0", "--out", str(out), "--overwrite"]) == 0
     assert list(json.loads((out / "probe.json").read_text())) == ["AdamW"]
@@ -61,10 +61,10 @@ def test_from_a_run_that_is_over(lively, tmp_path, capsys):
     assert [line["step"] for line in read_metrics(run / "probe")] == [4, 5]
     assert checkpoints(run) == [checkpoint]
     assert (checkpoint / "model.safetensors").read_bytes() == before
-    with pytest.raises(ValueError, match="contains a run with checkpoints, which is never overwritten"):
-        probe_entropy([str(run), "--out", str(run), "--overwrite"])
-    with pytest.raises(ValueError, match="--controller cannot be given with a run"):
-        probe_entropy([str(run), "--controller", "steer", "--out", str(tmp_path / "x")])
+    steer = ["--controller", "steer", "--out", str(tmp_path / "x")]
+    for flags, names in ((["--out", str(run), "--overwrite"], "run with checkpoints"), (steer, "--controller")):
+        with pytest.raises(ValueError, match=names):
+            probe_entropy([str(run), *flags])
 
 
 def test_the_newest_checkpoint_that_is_early_enough(tmp_path):
@@ -79,15 +79,6 @@ def test_the_newest_checkpoint_that_is_early_enough(tmp_path):
 
 def test_steps():
     assert read_steps("10,0,5,5") == [0, 5, 10]
-    with pytest.raises(ValueError, match="--steps must be rollout steps such as 0,5,10, not '1;2'"):
-        read_steps("1;2")
-    with pytest.raises(ValueError, match="--steps must not be negative; got -1"):
-        read_steps("-1")
-
-
-def test_tokens_alone_are_not_negative(tmp_path):
-    with pytest.raises(ValueError, match="--alone must not be negative; got -1"):
-        probe_entropy(["--preset", "countdown-cpu", "--alone", "-1", "--out", str(tmp_path / "probe")])
 
 
 def test_help_says_where_it_begins(capsys):
@@ -96,13 +87,19 @@ def test_help_says_where_it_begins(capsys):
     assert "newest checkpoint at or before the first of the steps" in capsys.readouterr().out
 
 
-def test_what_is_no_probe_is_not_overwritten(tmp_path):
+@pytest.mark.parametrize(
+    ("args", "names"),
+    [
+        (["--preset", "countdown-cpu", "--steps", "1;2"], "--steps .*'1;2'"),
+        (["--preset", "countdown-cpu", "--steps=-1"], "--steps .*-1"),
+        (["--preset", "countdown-cpu", "--alone", "-1"], "--alone .*-1"),
+        (["--preset", "countdown-cpu", "--out", ".", "--overwrite"], r"thesis\.tex"),
+        (["."], r"not a run: .*config\.yaml"),
+    ],
+)
+def test_a_refusal_names_the_flag_or_the_file(tmp_path, monkeypatch, args, names):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "thesis.tex").write_text("")
-    with pytest.raises(ValueError, match=r"contains thesis\.tex, which this command did not write and will not remove"):
-        probe_entropy(["--preset", "countdown-cpu", "--out", str(tmp_path), "--overwrite"])
-    assert (tmp_path / "thesis.tex").exists()
-
-
-def test_not_a_run(tmp_path):
-    with pytest.raises(ValueError, match=r"is not a run: it has no config\.yaml"):
-        probe_entropy([str(tmp_path)])
+    with pytest.raises(ValueError, match=names):
+        probe_entropy(args)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

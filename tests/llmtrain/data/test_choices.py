@@ -1,6 +1,7 @@
 """Multiple choice: rows as the hubs publish them, letters, and the order of options."""
 
 import csv
+import json
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,6 @@ from hypothesis import strategies as st
 
 from llmtrain.data import read
 from llmtrain.data.choices import GPQA, shuffled
-from llmtrain.data.files import file_table
 from llmtrain.verifiers.math.math_answer import check
 
 
@@ -68,31 +68,26 @@ def test_math_judges_letters(response):
 
 
 @pytest.mark.parametrize(
-    ("row", "message"),
+    ("name", "text", "names"),
     [
-        (pro(["a", "b"], 2), "column 'answer_index' is 2, not the number of an option from 0"),
-        (pro(["a"], 0), "column 'options' is not a list of 2 to 26 texts"),
-        (pro(["a", " "], 0), "column 'options' has no text"),
-        (pro(["a", "b"], 0, ""), "column 'question' has no text"),
+        *(
+            ("a.jsonl", json.dumps(row), rf"^a\.jsonl, line 1: column '{column}' {names}")
+            for row, column, names in (
+                (pro(["a", "b"], 2), "answer_index", "is 2"),
+                (pro(["a"], 0), "options", ".*2 to 26"),
+                (pro(["a", " "], 0), "options", "has no text"),
+                (pro(["a", "b"], 0, ""), "question", "has no text"),
+            )
+        ),
+        ("a.csv", "a,b\n", "no rows"),
+        ("a.csv", 'a,b\n"x,y\n', "csv"),
+        ("a.csv", "a,b,a\n1,2,3\n", "columns called 'a'"),
     ],
 )
-def test_rows_that_cannot_be(jsonl, row, message):
-    with pytest.raises(ValueError, match=f"questions.jsonl, line 1: {message}"):
-        read(jsonl([row]))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a,b\n", "has no rows"),
-        ('a,b\n"x,y\n', "is not a valid csv file"),
-        ("a,b,a\n1,2,3\n", "has several columns called 'a'"),
-    ],
-)
-def test_csv_files_that_cannot_be(tmp_path, text, message):
-    (tmp_path / "a.csv").write_text(text)
-    with pytest.raises(ValueError, match=message):
-        file_table(tmp_path / "a.csv", "a.csv", "a")
+def test_a_refusal_names_what_is_wrong(tmp_path, name, text, names):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=names):
+        read(str(tmp_path / name))
 
 
 def test_plain_csv(tmp_path):

@@ -1,4 +1,4 @@
-import re
+from functools import partial
 
 import pytest
 
@@ -31,20 +31,6 @@ def test_known_columns_are_recognised(columns, expected):
 def test_columns_that_are_asked_for():
     there = table("prompt", "answer", "extra", "extra.q", "extra.a")
     assert Columns.of(there, "extra.q", "extra.a")[:2] == ("extra.q", "extra.a")
-    message = "t.parquet: no column 'extra.b' (answer_key); its columns: prompt, answer, extra, extra.q, extra.a"
-    with pytest.raises(ValueError, match=re.escape(message)):
-        Columns.of(there, "", "extra.b")
-    with pytest.raises(ValueError, match=r"no column 'x' \(prompt_key\)"):
-        Columns.of(there, "x")
-
-
-def test_a_table_without_a_known_column_lists_those_it_has():
-    with pytest.raises(ValueError, match=r"no column of an answer \(.*\): set answer_key; its columns: prompt, a\\b$"):
-        Columns.of(table("prompt", "a\\b"))
-    with pytest.raises(ValueError, match=r"no column of a prompt .*: answer, x0, .*, x28, and 2 more$"):
-        Columns.of(table("answer", *(f"x{i}" for i in range(31))))
-    with pytest.raises(ValueError, match=r"its columns: na me, and$"):
-        Columns.of(table("na\nme", "and\x1b"))
 
 
 def test_a_row_that_leaves_source_and_solution_blank():
@@ -52,13 +38,6 @@ def test_a_row_that_leaves_source_and_solution_blank():
     row = {"question": "2 + 3", "answer": "5", "solution": " ", "data_source": ""}
     found = columns.question(row, "sums", "row 0")
     assert (found.source, found.solution) == ("sums", None)
-
-
-@pytest.mark.parametrize("inner", [None, "ground_truth", {"style": "rule"}])
-def test_a_row_that_lacks_a_field(inner):
-    columns = Columns("question", "reward_model.ground_truth", "", "")
-    with pytest.raises(ValueError, match=r"column 'reward_model\.ground_truth' is missing"):
-        columns.question({"question": "2 + 3", "reward_model": inner}, "sums", "row 0")
 
 
 GSM8K = "He has 48/2 = <<48/2=24>>24 clips.\nIn all 24+48 = <<24+48=72>>72.\n#### 72"
@@ -102,25 +81,6 @@ def test_ground_truths_stay_as_they_are(value):
     assert parse_answer(value) == (value, None)
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (None, "is missing"),
-        (float("nan"), "is missing"),
-        ("", "is empty"),
-        ("  \n", "is empty"),
-        ([], "is empty"),
-        ({}, "is empty"),
-        (b"5", "is bytes, neither text, number, list nor object"),
-        ("work\n#### ", "has no answer after ####"),
-        ("\ud800", "has half a character (a lone surrogate) at 0"),
-    ],
-)
-def test_bad_answers(value, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        parse_answer(value)
-
-
 def test_prompts():
     assert parse_prompt(" What? ") == " What? "
     chat = [{"content": "Be brief.", "role": "system"}, {"content": "What?", "role": "user", "name": None}]
@@ -128,22 +88,48 @@ def test_prompts():
     assert parse_prompt(chat) == messages
 
 
+def of(names, key="", answer=""):
+    return Columns.of(table(*names), key, answer)
+
+
+def truth(inner):
+    columns = Columns("question", "reward_model.ground_truth", "", "")
+    return columns.question({"question": "2 + 3", "reward_model": inner}, "sums", "row 0")
+
+
 @pytest.mark.parametrize(
-    ("value", "message"),
+    ("function", "given", "names"),
     [
-        (None, "is missing"),
-        (" ", "is empty"),
-        ([], "is empty"),
-        (5, "is int, neither text nor a list of messages"),
-        (["hello"], "has a message 0 that is str, not role and content"),
-        ([{"role": "user"}], "has a message 0 without 'content'"),
-        ([{"role": "user", "content": "a"}, {"content": "b"}], "has a message 1 without 'role'"),
-        ([{"role": "user", "content": [{"text": "a"}]}], "has a message 0 whose 'content' is list, not text"),
-        ([{"role": "", "content": "a"}], "has a message 0 whose 'role' is empty"),
-        ([{"role": "user", "content": s} for s in "a "], "is empty: its last message has no text"),
-        ([{"role": "user", "content": "x\udc00"}], "has half a character (a lone surrogate) at 1"),
+        *((parse_answer, value, "missing") for value in (None, float("nan"))),
+        *((parse_answer, value, "empty") for value in ("", "  \n", [], {})),
+        (parse_answer, b"5", "bytes"),
+        (parse_answer, "work\n#### ", "answer after ####"),
+        (parse_answer, "\ud800", "surrogate.* 0$"),
+        (parse_prompt, None, "missing"),
+        *((parse_prompt, value, "empty") for value in (" ", [])),
+        (parse_prompt, 5, "int"),
+        (parse_prompt, ["hello"], "message 0 .*str"),
+        (parse_prompt, [{"role": "user"}], "message 0 .*'content'"),
+        (parse_prompt, [{"role": "user", "content": "a"}, {"content": "b"}], "message 1 .*'role'"),
+        (parse_prompt, [{"role": "user", "content": [{"text": "a"}]}], "message 0 .*'content'.*list"),
+        (parse_prompt, [{"role": "", "content": "a"}], "message 0 .*'role'.*empty"),
+        (parse_prompt, [{"role": "user", "content": s} for s in "a "], "empty.*last message"),
+        (parse_prompt, [{"role": "user", "content": "x\udc00"}], "surrogate.* 1$"),
+        *(
+            (truth, inner, r"'reward_model\.ground_truth'.*missing")
+            for inner in (None, "ground_truth", {"style": "rule"})
+        ),
+        (
+            partial(of, answer="extra.b"),
+            ["prompt", "extra"],
+            r"^t\.parquet.*'extra\.b' \(answer_key\).*: prompt, extra$",
+        ),
+        (partial(of, key="x"), ["prompt", "answer"], r"'x' \(prompt_key\)"),
+        (of, ["prompt", "a\\b"], r"an answer.*answer_key.*: prompt, a\\b$"),
+        (of, ["answer", *(f"x{i}" for i in range(31))], "a prompt.*: answer, x0, .*, x28, and 2 more$"),
+        (of, ["na\nme", "and\x1b"], ": na me, and$"),
     ],
 )
-def test_bad_prompts(value, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        parse_prompt(value)
+def test_a_refusal_names_what_is_wrong(function, given, names):
+    with pytest.raises(ValueError, match=names):
+        function(given)

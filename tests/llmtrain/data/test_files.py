@@ -22,15 +22,6 @@ def test_parquet_gives_the_columns_that_are_asked_for(parquet, verl):
     assert found == [(i + 1, {"reward_model": {"ground_truth": str(i)}}) for i in range(10)]
 
 
-def test_two_columns_of_one_name_are_refused(tmp_path):
-    table = pa.Table.from_arrays(
-        [pa.array(["1+1="]), pa.array(["2"]), pa.array(["3"])], ["question", "answer", "answer"]
-    )
-    pq.write_table(table, tmp_path / "a.parquet")
-    with pytest.raises(ValueError, match=r"a.parquet has several columns called 'answer': rename"):
-        opened(tmp_path / "a.parquet")
-
-
 def test_rows_are_numbered_through_all_batches(tmp_path):
     n = AT_A_TIME + 5
     pq.write_table(pa.table({"question": [str(i) for i in range(n)]}), tmp_path / "a.parquet")
@@ -62,9 +53,6 @@ def test_a_json_array(tmp_path):
     assert str(second[1]) == "expected an object, got int"
     path.write_text('{"a": 1}\n{"a": 2}\n')  # lines, under a name that many data sets give them
     assert [row for _, row in opened(path).rows([])] == [{"a": 1}, {"a": 2}]
-    path.write_text("[1, ")
-    with pytest.raises(ValueError, match=r"a\.json: not JSON"):
-        opened(path)
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
@@ -74,36 +62,30 @@ def test_a_byte_order_mark(tmp_path, name):
     assert [row for _, row in opened(tmp_path / name).rows([])] == [{"a": 1}, {"a": 2}]
 
 
+TWICE = pa.Table.from_arrays([pa.array(["1+1="]), pa.array(["2"]), pa.array(["3"])], ["question", "answer", "answer"])
+
+
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "held", "names"),
     [
-        ("a.jsonl", '[{"a": 1}]', r"line 1: expected an object, got list; rename a file with one array to \.json"),
-        ("a.jsonl", "[\n1\n]", r"line 1: not JSON: .*; rename a file with one array to \.json"),
-        ("a.jsonl", '\n{"a": \n1\n', r"line 2: not JSON: .*\(char \d+\)"),
-        ("a.json", "[1, 2]", "row 1: expected an object, got int"),
+        ("a.jsonl", '[{"a": 1}]', r", line 1: .*list; .*\.json$"),
+        ("a.jsonl", "[\n1\n]", r", line 1: not JSON: .*; .*\.json$"),
+        ("a.jsonl", '\n{"a": \n1\n', r", line 2: not JSON: .*\(char \d+\)$"),
+        ("a.jsonl", "\n \n", " has no rows"),
+        ("a.jsonl", "", " is empty"),
+        ("a.json", "[1, 2]", ", row 1: .*int$"),
+        ("a.json", "[1, ", ": not JSON"),
+        ("a.tsv", "a,b", r": .*'\.tsv'; .*\.parquet, \.jsonl, \.json, \.csv"),
+        ("a.parquet", "", " is empty"),
+        ("a.parquet", TWICE, " .*'answer'.*rename"),
+        ("a.parquet", pa.table({"question": pa.array([], pa.string())}), " has no rows"),
     ],
 )
-def test_a_file_without_a_row_that_can_be_read(tmp_path, name, text, said):
-    (tmp_path / name).write_text(text)
-    with pytest.raises(ValueError, match=rf"a\.jsonl?, {said}$"):
-        opened(tmp_path / name)
-
-
-def test_files_that_cannot_be_read(tmp_path):
-    (tmp_path / "a.tsv").write_text("a,b")
-    with pytest.raises(
-        ValueError, match=r"a\.tsv: unknown file type '\.tsv'; choose from \.parquet, \.jsonl, \.json, \.csv"
-    ):
-        opened(tmp_path / "a.tsv")
-    for kind in ("parquet", "jsonl"):
-        (tmp_path / f"b.{kind}").write_bytes(b"")
-        with pytest.raises(ValueError, match=rf"b\.{kind} is empty"):
-            opened(tmp_path / f"b.{kind}")
-    (tmp_path / "c.jsonl").write_text("\n \n")
-    pq.write_table(pa.table({"question": pa.array([], pa.string())}), tmp_path / "d.parquet")
-    for name in ("c.jsonl", "d.parquet"):
-        with pytest.raises(ValueError, match=f"{name} has no rows"):
-            opened(tmp_path / name)
+def test_a_refusal_names_the_file_and_what_is_wrong(tmp_path, name, held, names):
+    path = tmp_path / name
+    path.write_text(held) if isinstance(held, str) else pq.write_table(held, path)
+    with pytest.raises(ValueError, match=f"{name}{names}"):
+        opened(path)
 
 
 def test_a_file_that_breaks_off_between_its_rows(tmp_path):

@@ -40,8 +40,6 @@ def test_what_is_said_before_and_after():
     assert asked(USER, system_prompt="S", instruction="Box it.") == said
     assert asked("2+2?", as_chat=False, instruction="Box it.") == "2+2?\n\nBox it."
     assert asked(CHAT, system_prompt="S") == CHAT  # it has a system prompt of its own
-    with pytest.raises(ValueError, match=r"data.system_prompt needs chat messages"):
-        asked("2+2?", as_chat=False, system_prompt="S")
 
 
 def test_messages_go_through_the_chat_template(tokenizer):
@@ -68,20 +66,11 @@ def test_special_tokens_of_a_tokenizer_are_added_to_text_and_not_twice_to_messag
     assert encode(other, USER).count(0) == 1
 
 
-def test_no_template_is_told():
-    plain = build_char_tokenizer("2+?=")
-    with pytest.raises(ValueError, match=r"no chat template: set data.chat_template, or .*data.as_chat to false"):
-        encode(plain, USER)
-    assert encode(plain, "2+2?")
-
-
 def test_a_template_from_a_file(tokenizer, tmp_path):
     (tmp_path / "t.jinja").write_text("{% for m in messages %}[{{ m['content'] }}]{% endfor %}")
     plain = build_char_tokenizer("2+?=[]")
     use_template(plain, DataConfig(chat_template=str(tmp_path / "t.jinja")))
     assert plain.decode(encode(plain, USER)) == "[2+2?]"
-    with pytest.raises(ValueError, match=r"data.chat_template .*none is not a file"):
-        use_template(plain, DataConfig(chat_template=str(tmp_path / "none")))
 
 
 def test_long_prompts_are_left_out(tokenizer):
@@ -91,33 +80,37 @@ def test_long_prompts_are_left_out(tokenizer):
     assert within(tokenizer, questions, 1) == []
 
 
-def refusing():
+def refusing(template=None):
     tokenizer = build_bpe_tokenizer(["what is 2+2?"] * 3, 280)
-    tokenizer.chat_template = (
+    tokenizer.chat_template = template or (
         "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('System role not supported') }}"
         "{% endif %}{{ m.content }}{% endfor %}"
     )
     return tokenizer
 
 
-def test_a_template_that_fails_is_told_with_the_question():
-    tokenizer, some = refusing(), [Question(USER, "4", where="a.jsonl, line 1"), Question(CHAT, "4", where="a, line 2")]
-    fix = "set another data.chat_template, or remove data.system_prompt if the template refuses it$"
-    with pytest.raises(ValueError, match=rf"^a, line 2: the chat template fails: System role not supported; {fix}"):
-        within(tokenizer, some, 99)
-    with pytest.raises(ValueError, match=r"^prompt '2\+2\?': the chat template fails: System"):
-        encode(tokenizer, CHAT)
-    tokenizer.chat_template = "{% for %}"
-    with pytest.raises(ValueError, match=r"^a\.jsonl, line 1: the chat template fails: .*data\.chat_template"):
-        within(tokenizer, some, 99)
+SOME = [Question(USER, "4", where="a.jsonl, line 1"), Question(CHAT, "4", where="a, line 2")]
+TEXTS = [Question(text, "4", where=f"a.jsonl, line {i}") for i, text in enumerate(["2", "2+2", "3", "2", "4"], 1)]
 
 
-def test_text_that_a_tokenizer_does_not_know_is_told_with_the_question():
-    some = [Question(text, "4", where=f"a.jsonl, line {i}") for i, text in enumerate(["2", "2+2", "3", "2", "4"], 1)]
-    with pytest.raises(
-        ValueError, match=r"^a\.jsonl, line 3: the tokenizer cannot encode the text \(WordLevel error.*"
-    ):
-        within(build_char_tokenizer("2+"), some, 99)
+@pytest.mark.parametrize(
+    ("call", "names"),
+    [
+        (lambda: asked("2+2?", as_chat=False, system_prompt="S"), r"data\.system_prompt"),
+        (lambda: encode(build_char_tokenizer("2+?="), USER), r"data\.chat_template.* data\.as_chat"),
+        (lambda: use_template(None, DataConfig(chat_template="/none")), r"data\.chat_template .*/none"),
+        (
+            lambda: within(refusing(), SOME, 99),
+            r"^a, line 2: .*System role not supported; .*data\.chat_template.* data\.system_prompt",
+        ),
+        (lambda: encode(refusing(), CHAT), r"^prompt '2\+2\?': .*System"),
+        (lambda: within(refusing("{% for %}"), SOME, 99), r"^a\.jsonl, line 1: .*data\.chat_template"),
+        (lambda: within(build_char_tokenizer("2+"), TEXTS, 99), r"^a\.jsonl, line 3: .*WordLevel"),
+    ],
+)
+def test_a_refusal_names_the_setting_or_the_question(call, names):
+    with pytest.raises(ValueError, match=names):
+        call()
 
 
 def test_plain_text_that_begins_with_bos_gets_no_second_one():
@@ -146,8 +139,7 @@ def test_a_chat_template_has_limits_of_time_and_memory(template, said, tokenizer
     other = deepcopy(tokenizer)
     other.chat_template = template
     before = limits()
-    said = rf"^b, line 2: the chat template needs .*{said}: set another data.chat_template"
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=rf"^b, line 2: .*{said}: .*data\.chat_template"):
         encode_all(other, ["first, as text", USER], ["b, line 1", "b, line 2"])
     assert limits() == before
 

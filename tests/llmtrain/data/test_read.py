@@ -47,18 +47,12 @@ def test_the_same_words_as_text_and_in_another_role_are_other_questions(jsonl):
 def test_contradictions_are_bad_rows(jsonl):
     rows = [{"question": q, "answer": a} for q, a in (("x", "1"), ("y", "5"), ("x", "1"), ("x", 1))]
     path = jsonl(rows)
-    message = "line 1: contradicts questions.jsonl, line 4: same prompt, ground truth '1' here, 1 there; --skip-bad"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"line 1: contradicts .*line 4: .* '1' here, 1 there; --skip-bad"):
         read(path)
     questions, skipped = read(path, skip_bad=True)
     assert [q.text for q in questions] == ["y"]
     assert [line.partition(":")[0] for line in skipped] == [f"questions.jsonl, line {i}" for i in (1, 3, 4)]
     assert "line 4: contradicts questions.jsonl, line 1:" in skipped[2]
-
-
-def test_true_is_not_one(jsonl):
-    with pytest.raises(ValueError, match="same prompt, ground truth 1 here, True there"):
-        read(jsonl([{"question": "x", "answer": answer} for answer in (1, True)]))
 
 
 GOOD = {"question": "1+1?", "answer": "2"}
@@ -94,17 +88,12 @@ def test_a_bad_line_is_named(jsonl, row, message):
 
 
 @pytest.mark.parametrize(
-    ("verifier", "truth", "message"),
-    [
-        ("math", [{"a": 1}], "line 1: the ground truth of math is text or a number, not dict"),
-        ("python", 3, "line 1: the ground truth of python is its unit tests"),
-        ("regex", "(", "line 1: the ground truth of regex is a pattern"),
-        ("countdown", "8", "line 1: the ground truth of countdown is"),
-    ],
+    ("verifier", "truth", "names"),
+    [("math", [{"a": 1}], "dict"), ("python", 3, "tests"), ("regex", "(", "pattern"), ("countdown", "8", "")],
 )
-def test_a_ground_truth_that_the_verifier_cannot_use_is_a_bad_row(jsonl, verifier, truth, message):
+def test_a_ground_truth_that_the_verifier_cannot_use_is_a_bad_row(jsonl, verifier, truth, names):
     path = jsonl([{"question": "why?", "answer": truth}, GOOD])
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"line 1: .* {verifier} .*{names}"):
         read(path, usable=usable(verifier))
     assert len(read(path, usable=usable("exact")).questions) == 2
     if verifier == "math":
@@ -116,21 +105,23 @@ def test_bad_rows_of_parquet_are_named(parquet, verl):
     path = parquet([verl("1?", "1"), verl("2?", None), verl("", "3"), {**verl("4?", "4"), "prompt": None}])
     questions, skipped = read(path, skip_bad=True)
     assert len(questions) == 1
-    assert skipped == [
-        "questions.parquet, row 2: column 'reward_model.ground_truth' is missing",
-        "questions.parquet, row 3: column 'prompt' is empty: its last message has no text",
-        "questions.parquet, row 4: column 'prompt' is missing",
-    ]
+    columns = ("reward_model.ground_truth", "prompt", "prompt")
+    for row, (said, column) in enumerate(zip(skipped, columns, strict=True), 2):
+        assert said.startswith(f"questions.parquet, row {row}: column '{column}' ")
 
 
-def test_a_file_without_a_good_row(jsonl):
-    with pytest.raises(ValueError, match=r"has no good row: questions.jsonl, line 1: column 'question' is empty$"):
-        read(jsonl([{"question": "", "answer": "1"}]), skip_bad=True)
-
-
-def test_a_wrong_column_is_an_error_even_when_bad_rows_are_skipped(jsonl):
-    with pytest.raises(ValueError, match=r"no column 'a\.b' .*; its columns: question, answer$"):
-        read(jsonl([GOOD]), prompt_key="a.b", skip_bad=True)
+@pytest.mark.parametrize(
+    ("rows", "settings", "names"),
+    [
+        ([{"question": "x", "answer": answer} for answer in (1, True)], {}, "1 here, True there"),
+        ([{"question": "", "answer": "1"}], {"skip_bad": True}, r"no good row: questions\.jsonl, line 1: .*'question'"),
+        ([GOOD], {"prompt_key": "a.b", "skip_bad": True}, r"'a\.b' .*: question, answer$"),
+        ([GOOD], {"source_key": "grade"}, r"'grade' \(source_key\).*: question, answer$"),
+    ],
+)
+def test_a_refusal_names_what_is_wrong_with_the_file(jsonl, rows, settings, names):
+    with pytest.raises(ValueError, match=names):
+        read(jsonl(rows), **settings)
 
 
 def test_dotted_columns(jsonl, parquet):
@@ -159,8 +150,6 @@ def test_sources_by_a_column_of_ones_own(jsonl):
     path = jsonl([{"problem": f"{i}?", "answer": "1"} | row for i, row in enumerate(rows)], "math.jsonl")
     assert [q.source for q in read(path, source_key="level").questions] == ["Level 5", "Level 1", "math"]
     assert [q.source for q in read(path, source_key="extra.n").questions] == ["3", "2", "math"]
-    with pytest.raises(ValueError, match=r"no column 'grade' \(source_key\); its columns: problem, answer, level"):
-        read(path, source_key="grade")
 
 
 def test_a_folder_is_read_as_one(parquet, tmp_path):

@@ -34,9 +34,6 @@ def test_a_benchmark_whose_only_split_is_called_train(parquet, tmp_path):
     parquet([{"problem_idx": 1, "problem": "1+1?", "answer": "2"}], "hmmt25/data/train-00000-of-00001.parquet")
     (question,) = read(str(tmp_path / "hmmt25"), split="test").questions
     assert (question.text, question.ground_truth, question.source) == ("1+1?", "2", "hmmt25")
-    parquet([{"a": 1}], "held/test.parquet")
-    with pytest.raises(ValueError, match="held has no split 'train'; it has test"):
-        next(tables(str(tmp_path / "held"), "train"))
 
 
 def test_a_split_that_a_folder_lacks(parquet, tmp_path):
@@ -44,8 +41,10 @@ def test_a_split_that_a_folder_lacks(parquet, tmp_path):
     parquet([{"a": 1}], "sums/val/x.parquet")
     for split in ("validation", "val"):
         assert [t.name for t in tables(str(tmp_path / "sums"), split)] == ["sums/val/x.parquet"]
-    with pytest.raises(ValueError, match=r"sums has no split 'test'; it has train, validation$"):
-        list(tables(str(tmp_path / "sums"), "test"))
+    parquet([{"a": 1}], "held/test.parquet")
+    for folder, split, has in (("sums", "test", "train, validation"), ("held", "train", "test")):
+        with pytest.raises(ValueError, match=rf"{folder} .*'{split}'.* {has}$"):
+            only(tmp_path / folder, split)
 
 
 def test_what_datasets_saved(tmp_path):
@@ -61,11 +60,10 @@ def test_what_datasets_saved(tmp_path):
     assert (row["extra"]["a"], row["question"]) == ("2", "2?")
     assert len(rows(tmp_path / "both", ["question"])) == 2
     assert len(rows(tmp_path / "both", ["question"], split="test")) == 1
-    with pytest.raises(ValueError, match="both has no split 'dev'; it has train, test"):
-        rows(tmp_path / "both", split="dev")
     (tmp_path / "one" / "state.json").write_text("{")
-    with pytest.raises(ValueError, match="one is not a valid saved data set"):
-        rows(tmp_path / "one")
+    for folder, split, names in (("both", "dev", "'dev'.* train, test$"), ("one", "train", "saved data set")):
+        with pytest.raises(ValueError, match=rf"{folder} .*{names}"):
+            rows(tmp_path / folder, split=split)
 
 
 class Hub:
@@ -90,7 +88,7 @@ def test_a_name_on_the_hub(monkeypatch):
     assert hub.asked == ("acme/sums", "main", "test")
     assert (table.name, table.source) == ("acme/sums:main", "acme/sums")
     assert list(table.rows(["answer"])) == [(1, {"answer": "2"})]
-    with pytest.raises(ValueError, match=r"cache: ConnectionError: no network at all$"):
+    with pytest.raises(ValueError, match=r"ConnectionError: no network at all$"):
         only("acme/other")
     assert hub.asked == ("acme/other", None, "train")
     hub.held = hub.held.select([])
@@ -100,13 +98,12 @@ def test_a_name_on_the_hub(monkeypatch):
 
 def test_without_the_library(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(ValueError, match="needs the package datasets; datasets is not installed: pip install "):
+    with pytest.raises(ValueError, match=r"datasets.*pip install"):
         only("acme/sums")
 
 
 def test_names_of_nothing(tmp_path):
-    for name in (tmp_path / "nowhere.parquet", "/a/b/c", "a b", "gsm8k"):
-        with pytest.raises(ValueError, match=f"{name} does not exist"):
+    missing = [(name, "not exist") for name in (tmp_path / "nowhere.parquet", "/a/b/c", "a b", "gsm8k")]
+    for name, names in (*missing, (tmp_path, "no file")):
+        with pytest.raises(ValueError, match=f"{name} .*{names}"):
             only(name)
-    with pytest.raises(ValueError, match="has no file of a known type"):
-        only(tmp_path)

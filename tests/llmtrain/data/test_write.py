@@ -28,31 +28,25 @@ def test_questions_read_back_as_they_were(tmp_path_factory, made):
     assert plain(read(str(path)).questions) == plain(made)
 
 
+OBJECTS = [Question("a", {"x": 1}, "s"), Question("b", {"y": 2}, "s", where="f, row 7")]
+
+
 @pytest.mark.parametrize(
-    ("made", "message"),
+    ("made", "names"),
     [
-        ([Question("a", "1", "s"), Question(({"role": "user", "content": "b"},), "2", "s")], "cannot be written"),
-        (
-            [Question("a", {"x": 1}, "s"), Question("b", {"y": 2}, "s", where="f, row 7")],
-            "reading it back gives a different question",
-        ),
-        (
-            [Question("a", 1, "s", where="f, row 3"), Question("b", 2.5, "s")],
-            "f, row 3: reading it back gives a different question",
-        ),
-        (
-            [Question("a", {"x": [1]}, "s"), Question("b", {"x": [0.5]}, "s")],
-            "reading it back gives a different question",
-        ),
-        ([Question("a", 10**20, "s"), Question("b", 2, "s")], "cannot be written"),
-        ([Question("a", {1, 2}, "s")], "cannot be written"),
-        ([], "cannot be written"),
+        ([Question("a", "1", "s"), Question(({"role": "user", "content": "b"},), "2", "s")], r"a\.parquet"),
+        (OBJECTS, "reading it back"),
+        ([Question("a", 1, "s", where="f, row 3"), Question("b", 2.5, "s")], "f, row 3: reading it back"),
+        ([Question("a", {"x": [1]}, "s"), Question("b", {"x": [0.5]}, "s")], "reading it back"),
+        ([Question("a", 10**20, "s"), Question("b", 2, "s")], r"a\.parquet"),
+        ([Question("a", {1, 2}, "s")], r"a\.parquet"),
+        ([], r"a\.parquet"),
     ],
 )
-def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path, made, message):
+def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path, made, names):
     path = tmp_path / "a.parquet"
     path.write_text("before")
-    with pytest.raises(ValueError, match=rf"a\.parquet.*{message}|{message}"):
+    with pytest.raises(ValueError, match=names):
         write(made, path)
     assert path.read_text() == "before"
     assert [p.name for p in tmp_path.iterdir()] == ["a.parquet"]

@@ -26,57 +26,43 @@ def evaluation(tmp_path):
     )
 
 
-def in_bfloat16():
-    return replace(subject(), model=small_model().to(torch.bfloat16))
+def of(*sources):
+    asked = questions(2)
+    return [Benchmark(source, asked, ids(asked), SAMPLING) for source in sources]
 
 
-def on_another_device():
-    return replace(subject(), model=small_model().to("meta"))
-
-
-def with_a_stop_token():
-    return replace(subject(), stop_token_ids=(2, 3))
+def refused(other, key):
+    with pytest.raises(ValueError, match=f"'{key}' differs"):
+        other._claim(overwrite=False)
 
 
 def with_another_end():
     model = small_model()
     model.generation_config.eos_token_id = [1, len(TOKENIZER) - 1]
-    return replace(subject(), model=model)
+    return {"subject": replace(subject(), model=model)}
 
 
 @pytest.mark.parametrize(
     ("key", "made"),
     [
-        ("dtype", in_bfloat16),
-        ("device", on_another_device),
-        ("stop_token_ids", with_a_stop_token),
+        ("dtype", lambda: {"subject": replace(subject(), model=small_model().to(torch.bfloat16))}),
+        ("device", lambda: {"subject": replace(subject(), model=small_model().to("meta"))}),
+        ("stop_token_ids", lambda: {"subject": replace(subject(), stop_token_ids=(2, 3))}),
         ("stop_token_ids", with_another_end),
+        ("timeout", lambda: {"timeout": 1.0}),
     ],
 )
-def test_another_subject_is_refused(evaluation, key, made):
+def test_another_setting_is_refused(evaluation, key, made):
     evaluation._claim(overwrite=False)
     evaluation._claim(overwrite=False)
-    with pytest.raises(ValueError, match=f"other settings \\('{key}' differs\\)"):
-        replace(evaluation, subject=made())._claim(overwrite=False)
-
-
-def test_another_time_limit_is_refused(evaluation):
-    evaluation._claim(overwrite=False)
-    with pytest.raises(ValueError, match="'timeout' differs"):
-        replace(evaluation, timeout=1.0)._claim(overwrite=False)
+    refused(replace(evaluation, **made()), key)
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.safetensors", "tokenizer.json"])
 def test_another_model_in_the_folder_is_refused(evaluation, name):
     evaluation._claim(overwrite=False)
     (evaluation.path / name).write_bytes(b"others, and more of them")
-    with pytest.raises(ValueError, match="'files' differs"):
-        evaluation._claim(overwrite=False)
-
-
-def of(*sources):
-    asked = questions(2)
-    return [Benchmark(source, asked, ids(asked), SAMPLING) for source in sources]
+    refused(evaluation, "files")
 
 
 @pytest.mark.parametrize("source", ["seed", "model", "files", "verifier", "batch_size", BENCHMARKS])
@@ -84,18 +70,15 @@ def test_no_benchmark_hides_a_setting(evaluation, source):
     mine = replace(evaluation, benchmarks=of(source))
     mine._claim(overwrite=False)
     mine._claim(overwrite=False)
-    with pytest.raises(ValueError, match="'seed' differs"):
-        replace(mine, seed=1)._claim(overwrite=False)
+    refused(replace(mine, seed=1), "seed")
     other = [replace(one, questions=questions(2, "b")[::-1]) for one in mine.benchmarks]
-    with pytest.raises(ValueError, match=f"'{source}' differs"):
-        replace(mine, benchmarks=other)._claim(overwrite=False)
+    refused(replace(mine, benchmarks=other), source)
 
 
 def test_benchmarks_come_in_their_order(evaluation):
     replace(evaluation, benchmarks=of("a", "b"))._claim(overwrite=False)
-    for sources, said in ((("b", "a"), "order of benchmarks"), (("a",), "b"), (("a", "b", "c"), "c")):
-        with pytest.raises(ValueError, match=f"'{said}' differs"):
-            replace(evaluation, benchmarks=of(*sources))._claim(overwrite=False)
+    for sources, key in (("ba", "order of benchmarks"), ("a", "b"), ("abc", "c")):
+        refused(replace(evaluation, benchmarks=of(*sources)), key)
 
 
 def test_an_evaluation_of_before_benchmarks_had_a_key_of_their_own_goes_on(evaluation):
@@ -104,21 +87,19 @@ def test_an_evaluation_of_before_benchmarks_had_a_key_of_their_own_goes_on(evalu
     evaluation.out.mkdir()
     mark = evaluation.out / "evaluation.json"
     mark.write_text(json.dumps(flat))
-    for other, said in ((replace(evaluation, seed=1), "seed"), (replace(evaluation, benchmarks=of("b")), "b")):
-        with pytest.raises(ValueError, match=f"'{said}' differs"):
-            other._claim(overwrite=False)
+    refused(replace(evaluation, seed=1), "seed")
+    refused(replace(evaluation, benchmarks=of("b")), "b")
     evaluation._claim(overwrite=False)
     assert json.loads(mark.read_text()) == now
     mark.write_text(json.dumps(flat | {"seed": now[BENCHMARKS]["a"]}))
-    with pytest.raises(ValueError, match="'seed' differs"):
-        evaluation._claim(overwrite=False)
+    refused(evaluation, "seed")
 
 
 def test_responses_of_something_else_are_left_alone(evaluation):
     evaluation.out.mkdir()
     responses = evaluation.out / "responses.jsonl"
     responses.write_text("mine\n")
-    with pytest.raises(ValueError, match=r"responses\.jsonl cannot be resumed because .* is missing: .*--overwrite$"):
+    with pytest.raises(ValueError, match=r"responses\.jsonl .* missing: .*--overwrite$"):
         evaluation.run()
     assert responses.read_text() == "mine\n"
     evaluation._claim(overwrite=True)
@@ -129,9 +110,7 @@ def test_responses_of_something_else_are_left_alone(evaluation):
 def test_a_torn_identity_is_named(evaluation, text):
     evaluation.out.mkdir()
     (evaluation.out / "evaluation.json").write_text(text)
-    with pytest.raises(
-        ValueError, match=r"out/evaluation\.json is not valid: choose another --out, or pass --overwrite$"
-    ):
+    with pytest.raises(ValueError, match=r"out/evaluation\.json .*--overwrite$"):
         evaluation._claim(overwrite=False)
     evaluation._claim(overwrite=True)
     evaluation._claim(overwrite=False)

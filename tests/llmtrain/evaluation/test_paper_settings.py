@@ -52,9 +52,9 @@ def test_presets_as_the_papers_have_them():
     ("wrong", "said"),
     [
         ({"temperature": -1}, "temperature"),
-        ({"temperature": float("nan")}, "temperature must be a number, not NaN; got nan"),
-        ({"temperature": float("inf")}, "temperature must be finite; got inf"),
-        ({"top_p": 0}, r"top_p must lie in \(0, 1\]"),
+        ({"temperature": float("nan")}, "temperature .*NaN"),
+        ({"temperature": float("inf")}, "temperature .*finite"),
+        ({"top_p": 0}, r"top_p .*\(0, 1\]"),
         ({"samples": 0}, "samples"),
     ],
 )
@@ -79,7 +79,7 @@ def test_a_run_samples_as_in_rollouts_as_a_paper_or_as_it_says():
 
 
 def test_an_upper_limit_for_samples_needs_a_papers_settings():
-    with pytest.raises(ValueError, match=r"eval\.max_samples limits the samples of eval\.settings"):
+    with pytest.raises(ValueError, match=r"eval\.max_samples .*eval\.settings"):
         EvalConfig(max_samples=4)
 
 

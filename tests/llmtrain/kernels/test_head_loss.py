@@ -299,40 +299,38 @@ def test_what_is_held(mode, holds_all):
 
 def test_unknown_mode():
     hidden, weight, _, targets, plan = scene()
-    with pytest.raises(ValueError, match="mode must be one of fused, recompute, stash; got 'dense'"):
-        head_loss(hidden, weight, targets, plan, mode="dense")
-    with pytest.raises(ValueError, match="mode must be one of recompute, stash; got 'fused'"):
-        head_stats(hidden, weight, targets, mode="fused")
+    for call, names in (
+        (lambda: head_loss(hidden, weight, targets, plan, mode="dense"), "mode .*fused, recompute, stash; got 'dense'"),
+        (lambda: head_stats(hidden, weight, targets, mode="fused"), "mode .*recompute, stash; got 'fused'"),
+    ):
+        with pytest.raises(ValueError, match=names):
+            call()
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("name", "value", "names"),
     [
-        ({"temperature": torch.ones(2)}, r"temperature must be a number or \(N,\) = \(29,\); got \(2,\)"),
-        ({"temperature": 0.0}, "the head needs a positive temperature; got 0.0"),
-        ({"temperature": float("nan")}, "the head needs a positive temperature; got nan"),
-        ({"temperature": torch.arange(29.0)}, "the head needs a positive temperature for each token"),
-        ({"temperature": torch.full((29,), torch.nan)}, "the head needs a positive temperature for each token"),
-        ({"bias": torch.zeros(1)}, r"bias must be \(V,\) = \(41,\); got \(1,\)"),
-        ({"bias": torch.zeros(29, 41)}, r"bias must be \(V,\) = \(41,\); got \(29, 41\)"),
-        ({"softcap": 0.0}, "softcap must be positive; got 0.0"),
-        ({"chunk": 0}, "chunk must be at least 1; got 0"),
-        ({"chunk": -1}, "chunk must be at least 1; got -1"),
-        (
-            {"logits_dtype": torch.float16},
-            "logits_dtype must be torch.bfloat16, torch.float64 or None; got torch.float16",
-        ),
-        ({"targets": torch.full((29,), -100)}, "targets must be tokens from 0 to 40"),
-        ({"targets": torch.full((29,), 41)}, "targets must be tokens from 0 to 40"),
-        ({"targets": torch.zeros(3).long()}, r"the head takes hidden \(N, D\), weight \(V, D\), targets \(N,\)"),
+        ("temperature", torch.ones(2), r"temperature .*\(29,\); got \(2,\)"),
+        ("temperature", 0.0, "positive temperature; got 0.0"),
+        ("temperature", float("nan"), "positive temperature; got nan"),
+        ("temperature", torch.arange(29.0), "temperature for each token"),
+        ("temperature", torch.full((29,), torch.nan), "temperature for each token"),
+        ("bias", torch.zeros(1), r"bias .*\(41,\); got \(1,\)"),
+        ("bias", torch.zeros(29, 41), r"bias .*\(41,\); got \(29, 41\)"),
+        ("softcap", 0.0, "softcap .*positive; got 0.0"),
+        ("chunk", 0, "chunk .*1; got 0"),
+        ("chunk", -1, "chunk .*1; got -1"),
+        ("logits_dtype", torch.float16, "logits_dtype .*torch.bfloat16, torch.float64 or None; got torch.float16"),
+        ("targets", torch.full((29,), -100), "targets .*0 to 40"),
+        ("targets", torch.full((29,), 41), "targets .*0 to 40"),
+        ("targets", torch.zeros(3).long(), r"targets \(N,\)"),
     ],
 )
-def test_arguments_that_do_not_fit(change, message):
+def test_arguments_that_do_not_fit(name, value, names):
     hidden, weight, _, targets, plan = scene()
-    with pytest.raises(ValueError, match=message):
-        head_stats(hidden, weight, **{"targets": targets, **change})
-    with pytest.raises(ValueError, match=message):
-        head_loss(hidden, weight, **{"targets": targets, "plan": plan, **change})
+    for call, given in ((head_stats, {"targets": targets}), (head_loss, {"targets": targets, "plan": plan})):
+        with pytest.raises(ValueError, match=names):
+            call(hidden, weight, **{**given, name: value})
 
 
 def vocabulary_rank(rank: int, world: int, folder: str) -> None:

@@ -73,7 +73,7 @@ def test_kv_cache_of_a_token():
 
 def test_names():
     assert get_architecture("qwen/qwen3-8b-base").name == "Qwen3-8B-Base"
-    with pytest.raises(ValueError, match=r"unknown model 'gpt-5'; choose from .*Qwen3-8B-Base.*config\.json"):
+    with pytest.raises(ValueError, match=r"'gpt-5'; .*Qwen3-8B-Base.*config\.json"):
         get_architecture("gpt-5")
 
 
@@ -97,40 +97,31 @@ def test_a_config_of_ones_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("change", "names"),
     [
-        (
-            json.dumps(SIZES | {"model_type": "qwen3_moe"}),
-            "of type 'qwen3_moe'; plan supports dense models only: qwen2",
-        ),
-        (json.dumps(SIZES | {"vocab_size": None}), "vocab_size must be a positive integer; got None"),
-        (json.dumps(SIZES | {"model_type": ["llama"]}), "of type"),
-        (json.dumps(SIZES | {"num_key_value_heads": "8"}), "num_key_value_heads must be a positive integer; got '8'"),
-        (json.dumps(SIZES | {"num_key_value_heads": -3}), "num_key_value_heads must be a positive integer; got -3"),
-        (
-            json.dumps(SIZES | {"num_key_value_heads": 5}),
-            "num_attention_heads 32 must be a multiple of",
-        ),
-        (json.dumps(SIZES | {"head_dim": 0.5}), "head_dim must be a positive integer; got 0.5"),
-        (json.dumps(SIZES | {"hidden_size": 8}), "head_dim must be a positive integer; got 0"),
-        (json.dumps(SIZES | {"num_hidden_layers": True}), "num_hidden_layers must be a positive integer; got True"),
-        (
-            json.dumps(SIZES | {"tie_word_embeddings": "false"}),
-            "tie_word_embeddings must be true or false",
-        ),
-        (json.dumps(SIZES | {"rope_scaling": "yarn"}), "rope_scaling must be a mapping; got 'yarn'"),
-        (json.dumps(SIZES | {"rope_scaling": {"factor": "4"}}), "factor of rope_scaling must be a positive number"),
-        (json.dumps(SIZES | {"rope_scaling": {"factor": float("nan")}}), "factor of rope_scaling must be a positive"),
-        ("{", "is not JSON"),
-        ("[]", "of type None"),
-        ('{"model_type": "Modèle"}', "is not JSON in UTF-8: .* can't decode"),
+        ({"model_type": "qwen3_moe"}, "'qwen3_moe'; .*qwen2"),
+        ({"model_type": ["llama"]}, "type"),
+        ({"vocab_size": None}, "vocab_size .*got None"),
+        ({"num_key_value_heads": "8"}, "num_key_value_heads .*got '8'"),
+        ({"num_key_value_heads": -3}, "num_key_value_heads .*got -3"),
+        ({"num_key_value_heads": 5}, "num_attention_heads 32 .*multiple"),
+        ({"head_dim": 0.5}, "head_dim .*got 0.5"),
+        ({"hidden_size": 8}, "head_dim .*got 0"),
+        ({"num_hidden_layers": True}, "num_hidden_layers .*got True"),
+        ({"tie_word_embeddings": "false"}, "tie_word_embeddings .*true or false"),
+        ({"rope_scaling": "yarn"}, "rope_scaling .*got 'yarn'"),
+        ({"rope_scaling": {"factor": "4"}}, "factor of rope_scaling"),
+        ({"rope_scaling": {"factor": float("nan")}}, "factor of rope_scaling"),
+        ("{", "not JSON"),
+        ("[]", "type None"),
+        ('{"model_type": "Modèle"}', "UTF-8"),
     ],
 )
-def test_bad_configs(tmp_path, content, message):
+def test_bad_configs(tmp_path, change, names):
+    content = change if isinstance(change, str) else json.dumps(SIZES | change)
     (tmp_path / "config.json").write_text(content, encoding="latin-1")
-    with pytest.raises(ValueError, match=message) as found:
+    with pytest.raises(ValueError, match=f"^{tmp_path}.*{names}"):
         read_config(tmp_path / "config.json")
-    assert str(found.value).startswith(str(tmp_path)), "the file is named"
 
 
 @pytest.mark.parametrize(
@@ -153,7 +144,7 @@ def test_sliding_windows_are_refused_where_transformers_has_one(tmp_path, change
     if window is None:
         assert read_config(path).max_positions == 131072
     else:
-        with pytest.raises(ValueError, match=f"{path}: attention has a sliding window of {window:,} tokens"):
+        with pytest.raises(ValueError, match=f"{path}: .*{window:,} tokens"):
             read_config(path)
 
 

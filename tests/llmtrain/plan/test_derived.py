@@ -61,63 +61,49 @@ def test_engines_and_trainer_apart():
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "names"),
     [
-        ({"gpus": 12}, "gpus 12 must be a multiple of gpus_per_node 8: use gpus=8 or gpus=16"),
-        ({"gpus": 60}, "gpus 60 must be a multiple of gpus_per_node 8: use gpus=32 or gpus=64$"),
+        ({"gpus": 12}, "gpus 12 .*gpus_per_node 8: use gpus=8 or gpus=16"),
+        ({"gpus": 60}, "gpus 60 .*gpus_per_node 8: use gpus=32 or gpus=64$"),
         (
             {"gpus": 64, "prompts": 1000, "mini_batch_size": 512},
-            "mini_batch_size 512 must divide prompts 1000: use mini_batch_size=200 or mini_batch_size=1000$",
+            "mini_batch_size 512 .*prompts 1000: use mini_batch_size=200 or mini_batch_size=1000$",
         ),
-        (
-            {"mini_batch_size": 100},
-            "mini_batch_size 100 must divide prompts 512: use mini_batch_size=64 or mini_batch_size=128",
-        ),
-        (
-            {"gpus": 512},
-            "mini_batch_size 32 × n 8 must be a multiple of the 512 ranks: "
-            "use gpus=256, colocated=false rollout_gpus=256 or mini_batch_size=64",
-        ),
+        ({"mini_batch_size": 100}, "100 .*prompts 512: use mini_batch_size=64 or mini_batch_size=128"),
+        ({"gpus": 512}, "512 ranks: use gpus=256, colocated=false rollout_gpus=256 or mini_batch_size=64"),
         (
             {"gpus": 64, "reward_model": True},
-            "mini_batch_size 32 must be a multiple of the 64 ranks: "
-            "use gpus=32, colocated=false rollout_gpus=32 or mini_batch_size=64",
+            "64 ranks: use gpus=32, colocated=false rollout_gpus=32 or mini_batch_size=64",
         ),
-        ({"gpus": 64, "colocated": False, "rollout_gpus": 16}, "of the 48 ranks: use rollout_gpus=32$"),
+        ({"gpus": 64, "colocated": False, "rollout_gpus": 16}, "48 ranks: use rollout_gpus=32$"),
         (
             {"mini_batch_size": 3, "prompts": 3, "n": 5, "tensor_model_parallel_size": 4, "gpus": 4},
-            "mini_batch_size 3 × n 5 must be a multiple of the 4 ranks: use prompts=4 mini_batch_size=4$",
+            "mini_batch_size 3 × n 5 .*4 ranks: use prompts=4 mini_batch_size=4$",
         ),
         ({"tensor_model_parallel_size": 8}, "tensor_model_parallel_size 8 .* 28 heads, .* 4 KV heads: use 1, 2 or 4"),
         ({"tensor_model_parallel_size": 3}, "use 1, 2 or 4"),
-        ({"max_response_length": 4096}, "5,120 exceeds the 4,096 positions of Qwen2.5-Math-7B: .*length=3072"),
-        (
-            {"max_prompt_length": 4096},
-            "max_prompt_length 4,096 leaves no room .* in the 4,096 positions of Qwen2.5-Math-7B",
-        ),
-        ({"colocated": False, "rollout_gpus": 64}, "leaves the trainer or the engines without a GPU"),
-        ({"gpus": 1, "colocated": False}, "leaves the trainer or the engines without a GPU"),
-        ({"staleness": 1}, "staleness needs rollout engines on separate GPUs: set colocated=false"),
-        ({"staleness": 1, "gpus": 1, "mini_batch_size": 512}, "set staleness=0, or colocated=false on more GPUs"),
-        ({"rollout_gpus": 8}, "set colocated=false or leave it out"),
-        ({"offload_param": True}, "offload_param needs ZeRO 3 .*: use zero_stage=3 offload_optimizer=true"),
-        ({"offload_optimizer": True, "zero_stage": 0}, "offload_optimizer needs ZeRO: use zero_stage=2"),
+        ({"max_response_length": 4096}, "5,120 .*4,096 positions of Qwen2.5-Math-7B: .*length=3072"),
+        ({"max_prompt_length": 4096}, "max_prompt_length 4,096 .*4,096 positions of Qwen2.5-Math-7B"),
+        ({"colocated": False, "rollout_gpus": 64}, "without a GPU"),
+        ({"gpus": 1, "colocated": False}, "without a GPU"),
+        ({"staleness": 1}, "staleness .*colocated=false"),
+        ({"staleness": 1, "gpus": 1, "mini_batch_size": 512}, "staleness=0, or colocated=false"),
+        ({"rollout_gpus": 8}, "colocated=false"),
+        ({"offload_param": True}, "offload_param .*: use zero_stage=3 offload_optimizer=true"),
+        ({"offload_optimizer": True, "zero_stage": 0}, "offload_optimizer .*: use zero_stage=2"),
         (
             {"gpus": 64, "prompts": 4, "n": 8, "mini_batch_size": 4, "colocated": False, "rollout_gpus": 56},
             "56 rollout engines",
         ),
-        ({"mean_response_length": 3072}, "must be below max_response_length 3072"),
-        (
-            {"mean_prompt_length": 1025},
-            "mean_prompt_length 1,025 exceeds max_prompt_length 1,024: .*=1024 or less",
-        ),
-        ({"prompts": 10**8, "mini_batch_size": 10**6}, "exceeds plan's limit of 262,144 responses per rollout step"),
-        ({"oversampling": 1e12}, "oversampling 1e[+]12 exceeds plan's limit of 262,144 responses"),
-        ({"gpu": "b200"}, "unknown gpu 'b200'; choose from a100, h100, h200, h20"),
+        ({"mean_response_length": 3072}, "max_response_length 3072"),
+        ({"mean_prompt_length": 1025}, "mean_prompt_length 1,025 .*max_prompt_length 1,024: .*=1024"),
+        ({"prompts": 10**8, "mini_batch_size": 10**6}, "262,144 responses"),
+        ({"oversampling": 1e12}, "oversampling 1e[+]12 .*262,144 responses"),
+        ({"gpu": "b200"}, "'b200'; .*a100, h100, h200, h20"),
     ],
 )
-def test_what_cannot_be(change, message):
-    with pytest.raises(ValueError, match=message) as found:
+def test_what_cannot_be(change, names):
+    with pytest.raises(ValueError, match=names) as found:
         lay_out(replace(STEER, **change))
     assert "\n" not in str(found.value)
 
@@ -133,28 +119,28 @@ def test_the_fix_of_sequences_that_are_too_long_is_one(length, means):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("name", "value", "names"),
     [
-        ({"gpus": 0}, r"gpus must lie in \[1, 1e15\]; got 0"),
-        ({"n": 1}, r"n must lie in \[2, 1e15\]; got 1"),
-        ({"oversampling": math.inf}, "oversampling must be finite; got inf"),
-        ({"gpu_memory_utilization": math.nan}, "gpu_memory_utilization must be a number, not NaN; got nan"),
-        ({"live_share": math.nan}, "live_share must be a number, not NaN; got nan"),
-        ({"micro_batch_tokens": 10**400}, r"micro_batch_tokens is too large for a float64; got 10+\.\.\.0+$"),
-        ({"micro_batch_tokens": 10**16}, r"micro_batch_tokens must lie in \[1, 1e15\]"),
-        ({"oversampling": 0.5}, r"oversampling must lie in \[1, 1e15\]"),
-        ({"live_share": 0}, r"live_share must lie in \(0, 1\]"),
-        ({"live_share": 1.5}, r"live_share must lie in \(0, 1\]"),
-        ({"gpu_memory_utilization": 1.5}, r"gpu_memory_utilization must lie in \(0, 1\]"),
-        ({"mean_response_length": -1}, r"mean_response_length must lie in \[1, 1e15\]"),
-        ({"staleness": -1}, r"staleness must lie in \[0, 1e15\]; got -1"),
-        ({"zero_stage": 4}, r"zero_stage must lie in \[0, 3\]"),
-        ({"stats": "stale"}, "stats must be one of rollout, fresh; got 'stale'"),
+        ("gpus", 0, r"\[1, 1e15\]; got 0"),
+        ("n", 1, r"\[2, 1e15\]; got 1"),
+        ("oversampling", math.inf, "finite"),
+        ("gpu_memory_utilization", math.nan, "NaN"),
+        ("live_share", math.nan, "NaN"),
+        ("micro_batch_tokens", 10**400, r"float64; got 10+\.\.\.0+$"),
+        ("micro_batch_tokens", 10**16, r"\[1, 1e15\]"),
+        ("oversampling", 0.5, r"\[1, 1e15\]"),
+        ("live_share", 0, r"\(0, 1\]"),
+        ("live_share", 1.5, r"\(0, 1\]"),
+        ("gpu_memory_utilization", 1.5, r"\(0, 1\]"),
+        ("mean_response_length", -1, r"\[1, 1e15\]"),
+        ("staleness", -1, r"\[0, 1e15\]; got -1"),
+        ("zero_stage", 4, r"\[0, 3\]"),
+        ("stats", "stale", "rollout, fresh; got 'stale'"),
     ],
 )
-def test_values_that_cannot_be(change, message):
-    with pytest.raises(ValueError, match=message):
-        replace(STEER, **change)
+def test_values_that_cannot_be(name, value, names):
+    with pytest.raises(ValueError, match=f"{name} .*{names}"):
+        replace(STEER, **{name: value})
 
 
 @given(

@@ -31,7 +31,7 @@ def test_a_plan_of_a_full_gpu_says_how_to_leave_room():
 def test_a_plan_with_room_needs_no_change():
     plan = make_plan(replace(get_preset("qwen3-8b-64gpu").config, gpu_memory_utilization=0.6))
     assert roomier(plan) is None
-    assert headroom_in_words(plan).endswith("reserved for what is not modelled.")
+    assert "leaves" not in headroom_in_words(plan)
 
 
 def test_a_cache_that_must_hold_the_longest_sequence_cannot_shrink():
@@ -41,7 +41,5 @@ def test_a_cache_that_must_hold_the_longest_sequence_cannot_shrink():
     cramped = make_plan(config)
     assert headroom(cramped)["rollout"] < ENOUGH * cramped.layout.gpu.memory
     assert roomier(cramped) is None
-    assert headroom_in_words(cramped).endswith(
-        "Less than 5% is free: if memory runs out, the trainer names what to lower."
-    )
+    assert "Less than 5% is free" in headroom_in_words(cramped)
     assert roomier(make_plan(replace(config, max_response_length=20_000))) is not None

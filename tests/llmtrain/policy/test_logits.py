@@ -75,10 +75,10 @@ def test_they_are_found_in_each_dtype(family, dtype):
 @pytest.mark.parametrize(
     ("family", "reason"),
     [
-        ("bert", "has a layer between its body and its output layer"),
-        ("rembert", "has a layer between its body and its output layer"),
-        ("xlnet", "tokens .* see those after them"),
-        ("prophetnet", "does not call its output layer once for each token"),
+        ("bert", "layer between"),
+        ("rembert", "layer between"),
+        ("xlnet", "see those after them"),
+        ("prophetnet", "once for each token"),
     ],
 )
 def test_a_model_of_another_kind_is_refused_by_name(family, reason):
@@ -117,7 +117,7 @@ def test_other_changes_of_logits_are_refused(change):
 def test_a_layout_in_which_sequences_see_each_other_is_refused_and_another_named():
     model = model_of("bloom")
     Policy(model)
-    with pytest.raises(ValueError, match=r"'packed' does not suit BloomForCausalLM .*use --optim.layout padded"):
+    with pytest.raises(ValueError, match=r"'packed' .*BloomForCausalLM .*--optim.layout padded"):
         Policy(model, layout="packed")
 
 

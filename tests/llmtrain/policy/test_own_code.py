@@ -84,18 +84,15 @@ def start_vllm(folder):
 
 @pytest.mark.parametrize("start", [load, start_copy, pytest.param(start_vllm, marks=pytest.mark.slow)])
 def test_code_of_a_folder_is_refused_in_one_line(folder, start, asked):
-    with pytest.raises(
-        ValueError, match=r"^model folder .* needs its own Python code .*model.trust_remote_code.*$"
-    ) as e:
+    with pytest.raises(ValueError, match=r"^[^\n]*own Python code [^\n]*model\.trust_remote_code[^\n]*$"):
         start(folder)
-    assert "\n" not in str(e.value)
     assert not (folder / "was-run").exists()
     assert not asked
 
 
 def test_a_tokenizer_of_its_own_is_refused_too(plain, asked):
     folder = with_tokenizer_code(plain)
-    with pytest.raises(ValueError, match=r"^model folder .* needs its own Python code"):
+    with pytest.raises(ValueError, match="own Python code"):
         load_tokenizer(folder)
     assert not (folder / "was-run").exists()
     assert not asked

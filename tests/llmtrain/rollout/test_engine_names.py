@@ -84,22 +84,19 @@ def test_an_engine_of_ones_own_serves_training_and_evaluation(toy, small, topolo
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "names"),
     [
-        ("sglang", "error: unknown rollout engine 'sglang'; choose from hf, vllm, or give module:Class\n"),
-        ("toy_engines:Nobody", "error: rollout engine 'toy_engines:Nobody' cannot be imported: module 'toy_engines'"),
-        ("nowhere:Toy", "error: rollout engine 'nowhere:Toy' cannot be imported: No module named 'nowhere'\n"),
-        (
-            "toy_engines:Other",
-            "error: rollout engine 'toy_engines:Other' is no subclass of llmtrain.rollout.",
-        ),
+        ("sglang", "hf, vllm, or give module:Class"),
+        ("toy_engines:Nobody", "module 'toy_engines'"),
+        ("nowhere:Toy", "No module named 'nowhere'"),
+        ("toy_engines:Other", "no subclass of llmtrain.rollout."),
     ],
 )
-def test_what_is_no_engine_is_told_before_anything_is_loaded(toy, small, name, message, capsys):
+def test_what_is_no_engine_is_told_before_anything_is_loaded(toy, small, name, names, capsys):
     assert main(["train", *settings(small, name)]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(message)
-    assert said.count("\n") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"rollout engine '{name}'" in line
+    assert names in line
 
 
 def test_an_engine_checks_the_configuration(toy, small, capsys):

@@ -216,23 +216,19 @@ def test_stop_tokens_end_a_response_as_eos_does(model, tokenizer):
     assert not any(5 in ids[:-1] for ids in rollouts.responses())
 
 
-@pytest.mark.parametrize("wrong", [-1, 20_000])
-def test_stop_tokens_that_the_model_does_not_know(model, tokenizer, wrong):
-    with pytest.raises(
-        ValueError, match=rf"^stop_token_ids {wrong} is not a token of the model; its ids are 0 to \d+$"
-    ):
-        sampler(model, tokenizer, stop_token_ids=(5, wrong))
-
-
-def test_bad_arguments(model, tokenizer):
-    with pytest.raises(ValueError, match="max_new_tokens"):
-        sampler(model, tokenizer, max_new_tokens=0)
-    with pytest.raises(ValueError, match="temperature"):
-        sampler(model, tokenizer, temperature=-1.0)
-    with pytest.raises(ValueError, match="at least one prompt"):
-        sampler(model, tokenizer).generate([], 1)
-    with pytest.raises(ValueError, match="no tokens"):
-        sampler(model, tokenizer).generate([[5], []], 1)
+@pytest.mark.parametrize(
+    ("settings", "prompts", "names"),
+    [
+        *(({"stop_token_ids": (5, id)}, PROMPTS, rf"^stop_token_ids {id} .*0 to \d+$") for id in (-1, 20_000)),
+        ({"max_new_tokens": 0}, PROMPTS, "max_new_tokens"),
+        ({"temperature": -1.0}, PROMPTS, "temperature"),
+        ({}, [], "at least one prompt"),
+        ({}, [[5], []], "no tokens"),
+    ],
+)
+def test_a_refusal_names_what_is_wrong(model, tokenizer, settings, prompts, names):
+    with pytest.raises(ValueError, match=names):
+        sampler(model, tokenizer, **settings).generate(prompts, 1)
 
 
 def test_a_prompt_is_answered_alike_by_whoever_answers_it(model, tokenizer):
@@ -264,7 +260,7 @@ def test_weights_that_are_not_finite_are_named(model, tokenizer):
     try:
         with torch.no_grad():
             weight[0, 0] = torch.nan
-        with pytest.raises(RolloutError, match="a log-probability of NaN: its weights or states are not finite"):
+        with pytest.raises(RolloutError, match="NaN: its weights"):
             sampler(model, tokenizer).generate(PROMPTS, 4)
     finally:
         with torch.no_grad():

@@ -115,10 +115,10 @@ def spoil(rollouts, name):
 LIES = {
     "nan": "not finite",
     "positive": "above 0",
-    "long": "1 to 5 were requested",
-    "empty": "1 to 5 were requested",
-    "fewer": "responses must be 4 for each prompt",
-    "others": "responses must be 4 for each prompt",
+    "long": "6 tokens; 1 to 5",
+    "empty": "0 tokens; 1 to 5",
+    "fewer": "4 for each prompt",
+    "others": "4 for each prompt",
     "short": "differ in number",
 }
 
@@ -142,12 +142,12 @@ def test_each_response_has_the_limit_of_what_is_left_to_it(policy):
     check_answer(answer, going_on(3), 0, 0)
     assert answer.response_lengths.tolist() == [2, 2]
     assert answer.prompt_index.tolist() == [3, 4]
-    with pytest.raises(RolloutError, match="a response has 2 tokens; 1 to 1 were requested"):
-        check_answer(answer, going_on(4), 0, 0)
-    with pytest.raises(
-        RolloutError, match=r"responses must be 4 for each prompt and 1 for each that goes on, .* got 1$"
+    for told, asked, names in (
+        (answer, going_on(4), "2 tokens; 1 to 1 "),
+        (answer.take(torch.tensor([0])), going_on(3), "4 for each prompt and 1 for each that goes on, .* got 1$"),
     ):
-        check_answer(answer.take(torch.tensor([0])), going_on(3), 0, 0)
+        with pytest.raises(RolloutError, match=names):
+            check_answer(told, asked, 0, 0)
 
 
 def test_stale_responses_are_refused(policy):

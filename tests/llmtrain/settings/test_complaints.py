@@ -10,29 +10,24 @@ from llmtrain.training.check import check
 
 def test_one_is_a_line_and_several_are_a_list():
     raise_all([])
-    with pytest.raises(ValueError, match=r"^lr$"):
-        raise_all(["lr", "lr"])
-    with pytest.raises(ValueError, match=r"^2 settings cannot work:\n- lr\n- steps$"):
-        raise_all(["lr", "steps", "lr"])
+    for complaints, told in ((["lr", "lr"], r"^lr$"), (["lr", "steps", "lr"], r"^2 .*:\n- lr\n- steps$")):
+        with pytest.raises(ValueError, match=told):
+            raise_all(complaints)
 
 
 def test_contradictions_are_told_together():
-    with pytest.raises(ValueError, match="2 settings cannot work") as told:
+    with pytest.raises(
+        ValueError, match=r"(?s)2 settings .*\n- optim\.mini_batch_size 16 .* 4\n- eval\.samples 8 .* 90"
+    ):
         read_config(["--rollout.prompts", "4", "--eval.k", "90"], "llmtrain train")
-    assert "\n- optim.mini_batch_size 16 must divide rollout.prompts 4" in str(told.value)
-    assert "\n- eval.samples 8 must not be below eval.k 90" in str(told.value)
 
 
 def test_what_the_checks_find_is_told_together():
     config = TrainConfig(advantage="nope", controller="none_such", nproc=2)
-    with pytest.raises(ValueError, match="3 settings cannot work") as told:
+    with pytest.raises(ValueError, match="3 settings") as told:
         check(config)
-    lines = str(told.value).splitlines()
-    assert [line[: line.index(";")] for line in lines[1:3]] == [
-        "- unknown controller 'none_such'",
-        "- unknown advantage 'nope'",
-    ]
-    assert lines[3].startswith("- the torch engine is one process, not 2")
+    for line, name in zip(str(told.value).splitlines()[1:], ("'none_such'", "'nope'", "torch engine"), strict=True):
+        assert name in line
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def test_order_of_precedence(tmp_path):
 
 def test_a_file_without_settings_is_refused(tmp_path):
     (tmp_path / "c.yaml").write_text("# steps: 7\n")
-    with pytest.raises(ValueError, match=r"^t: .*c.yaml holds no settings: leave --config out"):
+    with pytest.raises(ValueError, match=r"^t: .*c\.yaml .*--config"):
         read_config(["--config", str(tmp_path / "c.yaml")], "t")
 
 
@@ -39,40 +39,40 @@ def test_the_command_line_of_the_readme():
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "names"),
     [
-        ("stepz: 3", r"unknown key stepz; did you mean steps\?"),
-        ("optim:\n  learning_rate: 3", "unknown key optim.learning_rate; choose from .*lr"),
-        ("optim:\n  filter_groups: true", r"unknown key optim.filter_groups: did you mean rollout.filter_groups\?"),
-        ("lr: 3", r"unknown key lr: did you mean sft.lr or prime.lr or optim.lr\?"),
-        ("optim: 3", "optim must be a mapping of keys; got 3"),
-        ("steps: many", "steps must be a valid integer; got 'many'"),
-        ("steps: true", "steps must be a valid integer; got True"),
-        ("overwrite: 1", "overwrite must be true or false; got 1"),
-        ("optim:\n  lr: fast", "optim.lr must be a valid number; got 'fast'"),
-        ("optim:\n  lr: true", "optim.lr must be a valid number; got True"),
-        ("optim:\n  betas: [0.9]", r"optim.betas\[1\] must be given; got \(0.9,\)"),
-        ("optim:\n  betas: 3", r"optim.betas must be a list; got 3"),
-        ("data:\n  train_files: x.parquet", r"data.train_files must be a list; got 'x.parquet'"),
-        ("rollout:\n  stop_token_ids: [a]", r"rollout.stop_token_ids\[0\] must be a valid integer; got 'a'"),
-        ("profile:\n  steps: 3", r"profile.steps must be a list; got 3"),
-        ("model:\n  path: 3", "model.path must be text; got 3"),
-        ("optim:\n  lr: .nan", "optim.lr must be a number, not NaN; got nan"),
-        ("optim:\n  betas: [0.9, .inf]", r"optim.betas must be finite; got \[0.9, inf\]"),
-        ("optim:\n  stats: old", "optim.stats must be one of fresh, rollout; got 'old'"),
-        ("reward:\n  format: null", "reward.format must be '', 'boxed' or 'tags'; got None"),
-        ("target: abc", "target must be a number or a schedule; got 'abc'"),
-        ("controller_args: [k]", r"controller_args must be a mapping of keys; got \('k',\)"),
-        ("a: [", "is not plain YAML"),
-        ("- 1", "configuration must be a mapping of keys"),
+        ("stepz: 3", r"stepz; .*steps\?"),
+        ("optim:\n  learning_rate: 3", r"optim\.learning_rate; .*lr"),
+        ("optim:\n  filter_groups: true", r"optim\.filter_groups: .*rollout\.filter_groups\?"),
+        ("lr: 3", r"lr: .*sft\.lr or prime\.lr or optim\.lr\?"),
+        ("optim: 3", "optim .*mapping.* 3"),
+        ("steps: many", "steps .*integer; got 'many'"),
+        ("steps: true", "steps .*integer; got True"),
+        ("overwrite: 1", "overwrite .*true or false; got 1"),
+        ("optim:\n  lr: fast", r"optim\.lr .*number; got 'fast'"),
+        ("optim:\n  lr: true", r"optim\.lr .*number; got True"),
+        ("optim:\n  betas: [0.9]", r"optim\.betas\[1\] .*got \(0.9,\)"),
+        ("optim:\n  betas: 3", r"optim\.betas .*list; got 3"),
+        ("data:\n  train_files: x.parquet", r"data\.train_files .*list; got 'x.parquet'"),
+        ("rollout:\n  stop_token_ids: [a]", r"rollout\.stop_token_ids\[0\] .*integer; got 'a'"),
+        ("profile:\n  steps: 3", r"profile\.steps .*list; got 3"),
+        ("model:\n  path: 3", r"model\.path .*text; got 3"),
+        ("optim:\n  lr: .nan", r"optim\.lr .*NaN"),
+        ("optim:\n  betas: [0.9, .inf]", r"optim\.betas .*finite; got \[0.9, inf\]"),
+        ("optim:\n  stats: old", r"optim\.stats .*fresh, rollout; got 'old'"),
+        ("reward:\n  format: null", r"reward\.format .*'boxed' or 'tags'; got None"),
+        ("target: abc", "target .*number or a schedule; got 'abc'"),
+        ("controller_args: [k]", r"controller_args .*mapping.* \('k',\)"),
+        ("a: [", "YAML"),
+        ("- 1", "mapping"),
     ],
 )
-def test_bad_files(tmp_path, content, message):
+def test_bad_files(tmp_path, content, names):
     file = tmp_path / "c.yaml"
     file.write_text(content)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=names):
         merge(TrainConfig(), load_yaml(file))
-    with pytest.raises(ValueError, match=rf"c.yaml.*{message}"):
+    with pytest.raises(ValueError, match=rf"c.yaml.*{names}"):
         read_config(["--config", str(file)], "t")
 
 
@@ -96,49 +96,49 @@ def test_values_of_a_file_become_those_of_the_types(content, key, value):
 
 
 @pytest.mark.parametrize(
-    ("args", "message"),
+    ("flag", "value", "names"),
     [
-        (["--steps", "0"], r"steps must lie in \[1, 100000000\]; got 0"),
-        (["--rollout.n", "1"], r"rollout.n must lie in \[2, 65536\]"),
-        (["--optim.mini-batch-size", "5"], "optim.mini_batch_size 5 must divide rollout.prompts 32"),
-        (["--eval.samples", "4"], "eval.samples 4 must not be below eval.k 8"),
-        (["--rollout.temperature", "0"], "rollout.temperature must be positive"),
-        (["--eval.k", "0"], "eval.k must be at least 1; got 0"),
-        (["--eval.samples", "0"], r"eval.samples must lie in \[1, 65536\]; got 0"),
-        (["--sft.batch-size", "0"], "sft.batch_size must be at least 1; got 0"),
-        (["--sft.wrong-share", "1.5"], r"sft.wrong_share must lie in \[0, 1\]; got 1.5"),
-        (["--model.num-layers", "0"], r"model.num_layers must lie in \[1, 1024\]; got 0"),
-        (["--model.lora-alpha", "nan"], "model.lora_alpha must be a number, not NaN; got nan"),
-        (["--model.num-heads", "3"], "model.num_heads 3 must divide model.hidden_size 128 into heads of even width"),
-        (["--model.num-heads", "128"], "model.num_heads 128 must divide model.hidden_size 128 into heads of even"),
-        (["--task.test-problems", "-1"], r"task.test_problems must lie in \[0, 1000000\]; got -1"),
-        (["--optim.max-grad-norm", "-1"], "optim.max_grad_norm must not be negative; got -1"),
-        (["--optim.max-grad-norm", "nan"], "optim.max_grad_norm must be a number, not NaN; got nan"),
-        (["--optim.warmup-steps", "-1"], "optim.warmup_steps must not be negative; got -1"),
-        (["--optim.weight-decay", "-1"], "optim.weight_decay must not be negative; got -1"),
-        (["--optim.betas", "0.9", "1.0"], r"optim.betas must lie in \[0, 1\); got \(0.9, 1.0\)"),
-        (["--optim.betas", "-0.1", "0.9"], r"optim.betas must lie in \[0, 1\)"),
-        (["--optim.lr", "inf"], "optim.lr must be finite; got inf"),
-        (["--optim.stats", "old"], "optim.stats must be one of fresh, rollout; got 'old'"),
-        (["--reward.format", "html"], "reward.format must be one of empty, boxed, tags; got 'html'"),
-        (["--engine.zero-stage", "4"], r"engine.zero_stage must lie in \[0, 3\]; got 4"),
-        (["--rollout.max-gen-batches", "0"], "rollout.max_gen_batches must be at least 1; got 0"),
-        (["--rollout.gpu-memory-utilization", "50"], r"rollout.gpu_memory_utilization must lie in \(0, 1\]; got 50"),
-        (["--topology.placement", "apart"], "topology.placement must be one of colocated, disaggregated; got 'apart'"),
-        (["--topology.restarts", "-1"], "topology.restarts must not be negative; got -1"),
-        (["--out", ""], "out is empty: name the folder of the run"),
-        (["--seed", "99999999999999999999"], r"seed must lie in \[0, 4294967295\]; got 99999999999999999999"),
-        (["--topology.rollout-engines", "2"], ".*topology.rollout_engines needs topology.name ray"),
-        (["--topology.placement", "disaggregated"], ".*topology.placement needs topology.name ray"),
-        (["--topology.elastic-engines", "1"], ".*topology.elastic_engines needs topology.name ray"),
-        (["--reward.length-weight", "nan"], "reward.length_weight must be a number, not NaN"),
-        (["--prime.beta", "0"], "prime.beta must be positive; got 0"),
-        (["--target", "nan"], "target must be a number, not NaN; got nan"),
+        ("steps", "0", r"\[1, 100000000\]; got 0"),
+        ("rollout.n", "1", r"\[2, 65536\]"),
+        ("optim.mini_batch_size", "5", "5 .*rollout.prompts 32"),
+        ("eval.samples", "4", "4 .*eval.k 8"),
+        ("rollout.temperature", "0", "positive"),
+        ("eval.k", "0", "at least 1; got 0"),
+        ("eval.samples", "0", r"\[1, 65536\]; got 0"),
+        ("sft.batch_size", "0", "at least 1; got 0"),
+        ("sft.wrong_share", "1.5", r"\[0, 1\]; got 1.5"),
+        ("model.num_layers", "0", r"\[1, 1024\]; got 0"),
+        ("model.lora_alpha", "nan", "NaN"),
+        ("model.num_heads", "3", "3 .*model.hidden_size 128 .*even"),
+        ("model.num_heads", "128", "128 .*model.hidden_size 128 .*even"),
+        ("task.test_problems", "-1", r"\[0, 1000000\]; got -1"),
+        ("optim.max_grad_norm", "-1", "negative; got -1"),
+        ("optim.max_grad_norm", "nan", "NaN"),
+        ("optim.warmup_steps", "-1", "negative; got -1"),
+        ("optim.weight_decay", "-1", "negative; got -1"),
+        ("optim.betas", "0.9 1.0", r"\[0, 1\); got \(0.9, 1.0\)"),
+        ("optim.betas", "-0.1 0.9", r"\[0, 1\)"),
+        ("optim.lr", "inf", "finite; got inf"),
+        ("optim.stats", "old", "fresh, rollout; got 'old'"),
+        ("reward.format", "html", "boxed, tags; got 'html'"),
+        ("engine.zero_stage", "4", r"\[0, 3\]; got 4"),
+        ("rollout.max_gen_batches", "0", "at least 1; got 0"),
+        ("rollout.gpu_memory_utilization", "50", r"\(0, 1\]; got 50"),
+        ("topology.placement", "apart", "colocated, disaggregated; got 'apart'"),
+        ("topology.restarts", "-1", "negative; got -1"),
+        ("out", "", "empty"),
+        ("seed", "99999999999999999999", r"\[0, 4294967295\]; got 99999999999999999999"),
+        ("topology.rollout_engines", "2", "topology.name ray"),
+        ("topology.placement", "disaggregated", "topology.name ray"),
+        ("topology.elastic_engines", "1", "topology.name ray"),
+        ("reward.length_weight", "nan", "NaN"),
+        ("prime.beta", "0", "positive; got 0"),
+        ("target", "nan", "NaN"),
     ],
 )
-def test_values_that_cannot_be(args, message):
-    with pytest.raises(ValueError, match=f"^t: (--)?{message}"):
-        read_config(args, "t")
+def test_values_that_cannot_be(flag, value, names):
+    with pytest.raises(ValueError, match=f"^t: .*{flag} .*{names}"):
+        read_config([f"--{flag.replace('_', '-')}", *(value.split() or [""])], "t")
 
 
 def test_a_tilde_in_a_file_is_the_home_folder(tmp_path, monkeypatch):

@@ -34,9 +34,9 @@ def test_verdict(margins, verdict):
 def test_choice():
     assert [one.name for one in CLAIMS.choose(["token-flow"], "clip")] == ["clip-thresholds", "clip-free", "token-flow"]
     assert len(CLAIMS.choose()) == len(CLAIMS)
-    with pytest.raises(ValueError, match="unknown claim 'token-flows'; did you mean token-flow"):
+    with pytest.raises(ValueError, match=r"'token-flows'; .*token-flow"):
         CLAIMS.choose(["token-flows"])
-    with pytest.raises(ValueError, match="no claim has 'xyz' in its name; choose from clip-thresholds"):
+    with pytest.raises(ValueError, match=r"'xyz' .*clip-thresholds"):
         CLAIMS.choose(pattern="xyz")
 
 

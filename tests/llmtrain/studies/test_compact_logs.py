@@ -49,9 +49,7 @@ def test_the_folder_of_the_run_is_not_kept(config, tmp_path):
 def test_a_log_of_other_settings_is_refused(config, tmp_path):
     path = compact_logs.path_of(tmp_path / "logs", config)
     compact_logs.save(config, path)
-    with pytest.raises(
-        ValueError, match=r"0\.json\.gz is of a run with other settings: choose another --logs, or remove"
-    ):
+    with pytest.raises(ValueError, match=r"0\.json\.gz .*other settings: .*--logs"):
         compact_logs.load(replace(config, steps=3), path)
 
 

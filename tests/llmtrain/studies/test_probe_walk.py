@@ -132,7 +132,7 @@ def test_a_resumed_run_is_probed_from_its_checkpoint(small, tmp_path):
     walk = Walk(replace(config, steps=6), small.model.path, steps=(5,), resume=True)
     assert walk.step == 4
     assert [one.step for one in judged(walk).walk()] == [5]
-    with pytest.raises(ValueError, match="step 2 is not among those of this run, 4 to 5"):
+    with pytest.raises(ValueError, match=r"step 2 .*4 to 5"):
         Walk(replace(config, steps=6), small.model.path, steps=(2, 5), resume=True)
 
 
@@ -141,13 +141,13 @@ def test_first_order_knows_no_bias_of_the_output_layer(small, tmp_path):
     shape = GPTJConfig(vocab_size=len(tokenizer), n_positions=64, n_embd=16, n_layer=1, n_head=2, rotary_dim=4)
     save(AutoModelForCausalLM.from_config(shape), tokenizer, tmp_path / "model")
     config = replace(small, out=str(tmp_path / "run"), optim=replace(small.optim, layout="padded"))
-    with pytest.raises(ValueError, match="--first-order does not support an output layer with a bias"):
+    with pytest.raises(ValueError, match=r"--first-order .*bias"):
         Walk(config, tmp_path / "model", steps=(0,), first_order=True)
 
 
 def test_what_cannot_be_probed(small, tmp_path):
     config = replace(small, out=str(tmp_path / "run"), engine=EngineConfig(name="deepspeed"))
-    with pytest.raises(ValueError, match=r"a probe needs one process: --engine\.name torch"):
+    with pytest.raises(ValueError, match=r"--engine\.name torch"):
         Walk(config, small.model.path, steps=(0,))
     still = Walk(replace(small, out=str(tmp_path / "run"), steps=1), small.model.path, steps=(0,))
     with pytest.raises(ValueError, match="no token had a gradient"):
@@ -157,5 +157,5 @@ def test_what_cannot_be_probed(small, tmp_path):
 def test_why_it_had_to_stop_is_said(small, tmp_path):
     optim = replace(small.optim, weight_decay=1e30, max_grad_norm=0.0)
     walk = judged(Walk(replace(small, out=str(tmp_path / "run"), optim=optim), small.model.path, steps=(0,)))
-    with pytest.raises(ValueError, match=r"^step 0: loss is nan; no checkpoint was written yet$"):
+    with pytest.raises(ValueError, match=r"^step 0: loss is nan; no checkpoint"):
         walk.walk()

@@ -19,6 +19,7 @@ SUMS = [
 def sums(tmp_path):
     file = tmp_path / "sums.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in SUMS))
+    (tmp_path / "bare.jsonl").write_text('{"prompt": "1+1?", "ground_truth": "2"}\n')
     return file
 
 
@@ -40,15 +41,11 @@ def test_questions_from_a_file(sums):
         task.verify([first], ["1"])
 
 
-def test_worked_solutions_are_what_a_warm_up_learns_from(sums, tmp_path):
+def test_worked_solutions_are_what_a_warm_up_learns_from(sums):
     task = task_of(sums)
     examples = task.examples(SFTConfig(examples=3))
     assert len(examples) == 3
     assert examples[1] == (({"role": "user", "content": "What is 1+1?"},), "1+1 is 2.\n#### 2")
-    bare = tmp_path / "bare.jsonl"
-    bare.write_text('{"prompt": "1+1?", "ground_truth": "2"}\n')
-    with pytest.raises(ValueError, match=r"bare.jsonl has worked solutions.*set model.path.*or sft.steps to 0"):
-        task_of(bare).examples(SFTConfig())
 
 
 def test_a_tokenizer_that_is_built_encodes_everything(sums):
@@ -56,8 +53,6 @@ def test_a_tokenizer_that_is_built_encodes_everything(sums):
     for text in ("What is 1+1?", "naïve ∑ \\frac{1}{2}\n\t😀 <|im_end|> a  b"):
         assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
     assert len(tokenizer) <= 270
-    with pytest.raises(ValueError, match=r"model.vocab_size must be at least 260; got 100"):
-        task_of(sums).build_tokenizer(100)
 
 
 def test_bad_rows_are_told_and_skipped_when_asked(sums):
@@ -78,8 +73,6 @@ def test_files_of_one_name_are_two_sources_and_one_file_is_not_two(sums, tmp_pat
     task = get_task(TrainConfig(data=DataConfig(train_files=(str(sums),), val_files=(str(sums), str(other)))))
     assert {question.source for question in task.test} == {f"{tmp_path.name}/sums", "other/sums"}
     assert {question.source for question in task.train[0]} == {"sums"}
-    with pytest.raises(ValueError, match=r"sums\.jsonl is given twice"):
-        task_of(sums, sums)
 
 
 def test_files_are_mixed_by_weight(sums, tmp_path):
@@ -101,12 +94,18 @@ def test_files_are_mixed_by_weight(sums, tmp_path):
 def test_what_does_not_fit_is_counted(sums):
     task = task_of(sums).keep(lambda questions: [q for q in questions if "3" not in q.text], "they have a 3")
     assert len(task.train[0]) == len(task.test) == 8
-    assert task.skipped == (
-        "skipped 1 of 9 training questions: they have a 3",
-        "skipped 1 of 9 held-out questions: they have a 3",
-    )
-    with pytest.raises(ValueError, match=r"no training question is left: skipped 9 of 9 .*: all"):
-        task_of(sums).keep(lambda questions: [], "all")
+    assert ["1 of 9 " in said and "they have a 3" in said for said in task.skipped] == [True, True]
+
+
+def test_a_refusal_names_the_file_or_the_setting(sums):
+    for names, call in {
+        r"bare\.jsonl .*model\.path.* sft\.steps": lambda: task_of(sums.with_name("bare.jsonl")).examples(SFTConfig()),
+        r"model\.vocab_size .*260; got 100": lambda: task_of(sums).build_tokenizer(100),
+        r"sums\.jsonl is given twice": lambda: task_of(sums, sums),
+        "9 of 9 .*: all": lambda: task_of(sums).keep(lambda questions: [], "all"),
+    }.items():
+        with pytest.raises(ValueError, match=names):
+            call()
 
 
 def test_countdown_is_a_task_of_questions():
@@ -126,7 +125,7 @@ def test_the_wide_countdown_has_problems_for_long_runs_that_do_not_repeat():
     assert len(keys) == 16384 + 512
     largest = [max(max(numbers), target) for numbers, target in keys]
     assert 200 < max(largest) <= 250
-    with pytest.raises(ValueError, match=r"found only 4756 of 10000 .* as task.name countdown-wide does, or lower"):
+    with pytest.raises(ValueError, match=r"4756 of 10000 .* task\.name countdown-wide"):
         get_task(TrainConfig(task=TaskConfig(train_problems=9488, test_problems=512)))
 
 

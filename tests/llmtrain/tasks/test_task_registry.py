@@ -67,20 +67,15 @@ def test_a_task_of_ones_own_is_warmed_up_trained_and_evaluated(own):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "names"),
     [
-        (
-            "sudoku",
-            "error: unknown task 'sudoku'; choose from countdown, countdown-wide, arithmetic, arithmetic-easy, "
-            "files, or give module:function\n",
-        ),
-        (
-            "own_tasks:none",
-            "error: task 'own_tasks:none' cannot be imported: module 'own_tasks' has no attribute",
-        ),
-        ("own_tasks:nothing", "error: task 'own_tasks:nothing' returned int, not llmtrain.tasks.Task\n"),
+        ("sudoku", "countdown, countdown-wide, arithmetic, arithmetic-easy, files, or give module:function"),
+        ("own_tasks:none", "module 'own_tasks' has no attribute"),
+        ("own_tasks:nothing", "returned int, not llmtrain.tasks.Task"),
     ],
 )
-def test_what_is_no_task_is_told(own, name, message, capsys):
+def test_what_is_no_task_is_told(own, name, names, capsys):
     assert main(["train", "--task.name", name, *SMALL]) == 2
-    assert capsys.readouterr().err.startswith(message)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"task '{name}'" in line
+    assert names in line

@@ -22,65 +22,49 @@ def folder_of(path, **sizes) -> str:
 
 
 @pytest.mark.parametrize(
-    ("args", "message"),
+    ("args", "names"),
     [
-        (["--controller", "steer", "--set", "lambda_min=abc"], "steer: lambda_min must be a number, not 'abc'"),
-        (["--controller", "entropic", "--set", "tau=abc"], "entropic: tau must be a number, not 'abc'"),
-        (["--controller", "clip_higher", "--set", "eps_high=abc"], "clip_higher: eps_high must be a number"),
-        (["--set", "k=[1"], r"k: '\[1' cannot be read"),
-        (
-            ["--advantage", "prime beta=0.1"],
-            "advantage prime takes no values after its name: set prime.lr and prime.beta",
-        ),
-        (["--advantage", "qae k=1"], r"k of the advantage 'qae' must lie in \(0, 1\); got 1"),
-        (["--controller", "entropic", "--target", "linear(0.4, -0.1, 9)"], "entropic: target must not be negative"),
-        (["--controller", "entropic", "--target", "linear(0.4)"], r"target: 'linear\(0.4\)' is no schedule"),
-        (["--target", "0.4"], "controller 'grpo' has no target; those with one are adapo, adaptive_clip, "),
-        (
-            ["--controller", "entropic", "--target", "0.4", "--set", "target=0.9"],
-            "the target is given twice: as target and in controller_args",
-        ),
+        (["--controller", "steer", "--set", "lambda_min=abc"], "steer: lambda_min .*'abc'"),
+        (["--controller", "entropic", "--set", "tau=abc"], "entropic: tau .*'abc'"),
+        (["--controller", "clip_higher", "--set", "eps_high=abc"], "clip_higher: eps_high "),
+        (["--set", "k=[1"], r"k: '\[1'"),
+        (["--advantage", "prime beta=0.1"], "prime .*prime.lr and prime.beta"),
+        (["--advantage", "qae k=1"], r"k .*'qae' .*\(0, 1\); got 1"),
+        (["--controller", "entropic", "--target", "linear(0.4, -0.1, 9)"], "entropic: target .*negative"),
+        (["--controller", "entropic", "--target", "linear(0.4)"], r"target: 'linear\(0.4\)'"),
+        (["--target", "0.4"], "'grpo' .*target.* adapo, adaptive_clip, "),
+        (["--controller", "entropic", "--target", "0.4", "--set", "target=0.9"], "target .*twice.* controller_args"),
         (
             ["--controller", "entropic", "--target", "0.4", "--set", "entropic.target=0.9"],
-            "target of entropic is set twice, as entropic.target and as target: leave one out",
+            r"target of entropic .*twice.* entropic\.target",
         ),
-        (["--optim.lr", "1e308"], r"optim.lr must lie in \(0, 1\]; got 1e\+308"),
-        (["--rollout.n", str(10**30)], r"rollout.n must lie in \[2, 65536\]"),
-        (["--rollout.n", "1"], r"rollout.n must lie in \[2, 65536\]"),
-        (["--task.train-problems", str(10**30)], r"task.train_problems must lie in \[1, 1000000\]"),
-        (
-            ["--controller", "entropic", "--target", "100"],
-            r"target 100 of entropic exceeds 3\.045 nats, the greatest entropy that a model with \d+ tokens can have",
-        ),
-        (["--reward.function", "mine"], "reward.function 'mine' is no function: give module:function"),
-        (["--task.test-problems", "0"], "nothing to evaluate on: raise task.test_problems, or set eval.every to 0"),
-        (
-            ["--eval.settings", "stear"],
-            "unknown eval.settings 'stear'; choose from entropy_mechanism, revisiting, steer",
-        ),
-        (
-            ["--eval.max-new-tokens", "400"],
-            r"plus 400 tokens in evaluation \(eval.max_new_tokens\) exceed model.max_position_embeddings 256",
-        ),
+        (["--optim.lr", "1e308"], r"optim\.lr .*\(0, 1\]; got 1e\+308"),
+        (["--rollout.n", str(10**30)], r"rollout\.n .*\[2, 65536\]"),
+        (["--rollout.n", "1"], r"rollout\.n .*\[2, 65536\]"),
+        (["--task.train-problems", str(10**30)], r"task\.train_problems .*\[1, 1000000\]"),
+        (["--controller", "entropic", "--target", "100"], r"target 100 of entropic .*3\.045 nats"),
+        (["--reward.function", "mine"], r"reward\.function 'mine' .*module:function"),
+        (["--task.test-problems", "0"], r"task\.test_problems.* eval\.every"),
+        (["--eval.settings", "stear"], r"eval\.settings 'stear'; .*steer"),
+        (["--eval.max-new-tokens", "400"], r"400 .*eval\.max_new_tokens.* model\.max_position_embeddings 256"),
         (
             ["--checkpoint.keep-best", "eval/avg@8", "--eval.every", "15"],
-            "checkpoint.keep_best eval/avg@8 needs an evaluation of every checkpoint: save_every 20 must be a "
-            "multiple of eval.every, not 15",
+            r"checkpoint\.keep_best eval/avg@8 .*save_every 20 .*eval\.every, not 15",
         ),
-        (["--model.ref-path", "no/such"], "model.ref_path: model folder no/such does not exist"),
-        (["--model.path", "."], r"model.path: \. is not a model folder: it has no valid config.json"),
-        (["--advantage", "psr", "--reward.overlong-buffer", "12"], "'psr' needs rewards of 1 or 0: leave .*overlong"),
-        (["--advantage", "nsr", "--reward.format", "boxed"], "advantage 'nsr' needs rewards of 1 or 0"),
+        (["--model.ref-path", "no/such"], r"model\.ref_path: .*no/such"),
+        (["--model.path", "."], r"model\.path: \. .*config\.json"),
+        (["--advantage", "psr", "--reward.overlong-buffer", "12"], "'psr' .*overlong"),
+        (["--advantage", "nsr", "--reward.format", "boxed"], "'nsr' .*1 or 0"),
         (
             ["--rollout.max-new-tokens", "400"],
-            "the prompts of countdown, of up to 12 characters, plus rollout.max_new_tokens 400 exceed "
-            "model.max_position_embeddings 256 of the built model: raise it or use shorter sequences",
+            r"12 characters.* rollout\.max_new_tokens 400 .*model\.max_position_embeddings 256",
         ),
+        (["--profile.steps", "0", "160"], r"profile\.steps 160: .*0 to 159$"),
     ],
 )
-def test_what_is_told_before_a_warm_up(args, message, tmp_path, monkeypatch):
+def test_what_is_told_before_a_warm_up(args, names, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=message) as found:
+    with pytest.raises(ValueError, match=names) as found:
         check(read_config(["--preset", "countdown-cpu", *args], "t"))
     assert "\n" not in str(found.value)
 
@@ -98,13 +82,8 @@ def test_what_may_be(tmp_path):
     check(config)
     check(replace(config, task=replace(config.task, test_problems=0), eval=replace(config.eval, every=0)))
     check(replace(config, advantage="psr"))
+    check(replace(config, profile=ProfileConfig(steps=(0, 159))))
     check(replace(config, rollout=replace(config.rollout, max_new_tokens=256 - 12)))
-
-
-def test_a_step_that_never_comes_is_not_traced():
-    with pytest.raises(ValueError, match=r"^profile.steps 160: the run has rollout steps 0 to 159$"):
-        check(TrainConfig(profile=ProfileConfig(steps=(0, 160))))
-    check(TrainConfig(profile=ProfileConfig(steps=(0, 159))))
 
 
 @pytest.mark.parametrize("key", ["path", "ref_path"])
@@ -118,7 +97,7 @@ def test_sequences_fit_a_model_from_a_folder(key, tmp_path):
         data=replace(preset.data, train_files=(str(file),)),
         rollout=replace(preset.rollout, max_new_tokens=1600),
     )
-    with pytest.raises(ValueError, match=f"1024 plus .* 1600 exceed the 1280 positions of model.{key} {folder}"):
+    with pytest.raises(ValueError, match=rf"1024 .* 1600 .* 1280 .*model\.{key} {folder}"):
         check(config)
     check(replace(config, rollout=replace(config.rollout, max_new_tokens=256)))
 
@@ -150,7 +129,7 @@ def test_positions_of_a_folder(sizes, fits, tmp_path):
 def test_a_folder_is_put_where_one_may_write(out, tmp_path, monkeypatch):
     check_place(tmp_path / out)
     monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path)
-    with pytest.raises(ValueError, match=f"cannot write {tmp_path / out} in {tmp_path}; choose"):
+    with pytest.raises(ValueError, match=f"{tmp_path / out} in {tmp_path}; "):
         check_place(tmp_path / out)
 
 
@@ -179,7 +158,7 @@ def test_prompts_are_as_long_as_the_model_can_hold_unless_a_length_is_set(tmp_pa
     assert prompt_limit(evaluated) == 200
     set_ = replace(small, data=replace(files, max_prompt_length=240))
     assert prompt_limit(set_) == 240
-    with pytest.raises(ValueError, match=r"data.max_prompt_length 240 plus rollout.max_new_tokens 24 exceed"):
+    with pytest.raises(ValueError, match=r"data\.max_prompt_length 240 .*rollout\.max_new_tokens 24 "):
         check_model(set_)
 
 
@@ -188,19 +167,9 @@ def test_contradictions_and_all_other_complaints_are_one_message(small, tmp_path
     file = tmp_path / "c.yaml"
     file.write_text("rollout: {prompts: 6, top_p: 0.9}\noptim: {mini_batch_size: 4, min_lr_ratio: 0.1}\neval: {k: 9}\n")
     args = ["--config", str(file), "--model.path", str(tmp_path), "--eval.k", "2", "--rollout.prompts", "10"]
+    flags = "--engine.zero-stage 3 --engine.offload-param --guard.entropy-above 1 --guard.entropy-below 2"
     with pytest.raises(ValueError, match=r"^6 settings cannot work:") as found:
-        train(
-            [
-                *args,
-                "--engine.zero-stage",
-                "3",
-                "--engine.offload-param",
-                "--guard.entropy-above",
-                "1",
-                "--guard.entropy-below",
-                "2",
-            ]
-        )
+        train([*args, *flags.split()])
     lines = str(found.value).splitlines()[1:]
     for start in (
         "- rollout.top_p must be 1",

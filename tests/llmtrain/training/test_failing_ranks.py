@@ -62,15 +62,9 @@ def said_in_time(process: subprocess.Popen, seconds: float) -> str:
 @pytest.mark.parametrize(
     ("who", "what", "words"),
     [
-        (1, "memory", "error: step 1: out of memory in phase 'other': "),
-        pytest.param(
-            *(1, "rollout", "error: step 1: rollout engine vllm could not answer; last checkpoint: "),
-            marks=pytest.mark.long,
-        ),
-        pytest.param(
-            *(1, "backend", "error: another rank stopped: NCCL error: out of memory; last checkpoint: "),
-            marks=pytest.mark.long,
-        ),
+        (1, "memory", "error: step 1: out of memory in phase 'other'"),
+        pytest.param(1, "rollout", "error: step 1: rollout engine vllm ", marks=pytest.mark.long),
+        pytest.param(1, "backend", "error: another rank stopped: NCCL error: ", marks=pytest.mark.long),
         pytest.param(0, "bug", "KeyError: 'a bug'", marks=pytest.mark.long),
     ],
 )
@@ -103,8 +97,7 @@ def test_a_rank_that_hangs_is_named(small, tmp_path, what, size, said):
     codes, told = ranks_with_a_fault(small, tmp_path, 1, what, size, ddp_timeout=12.0)
     assert [code for rank, code in enumerate(codes) if rank != 1] == [1] * (size - 1), told
     (line,) = (line for text in told for line in text.splitlines() if line.startswith("error: "))
-    start = "error: the ranks waited longer than engine.ddp_timeout 12 s for each other: "
-    assert re.match(rf"{start}{said}; last checkpoint: ", line), line
+    assert re.match(rf"error: .*engine\.ddp_timeout 12 s .*{said}; last checkpoint: ", line), line
 
 
 @pytest.mark.slow
@@ -145,7 +138,7 @@ def sees_less(config):
     """As rank 1, find the checkpoint before the newest one, as on a file system that is slow to show new files."""
     if os.environ["RANK"] == "1":
         trainer_module.latest = lambda run: checkpoints(run)[-2]
-    with pytest.raises(ValueError, match="step-000002 for rank 0 and step-000001 for rank 1: resume again once their"):
+    with pytest.raises(ValueError, match="step-000002 for rank 0 and step-000001 for rank 1"):
         trainer_module.Trainer(config, config.out, resume=True)
 
 

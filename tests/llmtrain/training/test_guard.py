@@ -61,22 +61,20 @@ def test_a_value_that_is_not_finite_is_an_error_without_a_limit(value):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("guard", "other", "names"),
     [
         (
-            {"guard": GuardConfig(entropy="roll_back", entropy_below=0.1), "topology": TopologyConfig(name="ray")},
-            "guard.entropy roll_back needs topology.name local",
+            {"entropy": "roll_back", "entropy_below": 0.1},
+            {"topology": TopologyConfig(name="ray")},
+            "topology.name local",
         ),
-        (
-            {"guard": GuardConfig(non_finite="roll_back"), "rollout": RolloutConfig(name="vllm")},
-            "guard.non_finite roll_back needs topology.name local and rollout.name hf",
-        ),
-        ({"guard": GuardConfig(entropy_below=1.0, entropy_above=0.5)}, "guard.entropy_above 0.5 must exceed"),
+        ({"non_finite": "roll_back"}, {"rollout": RolloutConfig(name="vllm")}, "rollout.name hf"),
+        ({"entropy_above": 0.5, "entropy_below": 1.0}, {}, "entropy_below 1"),
     ],
 )
-def test_policies_that_cannot_be(small, changes, said):
-    with pytest.raises(ValueError, match=said):
-        check(replace(small, **changes))
+def test_policies_that_cannot_be(small, guard, other, names):
+    with pytest.raises(ValueError, match=f"guard.{next(iter(guard))} .*{names}"):
+        check(replace(small, guard=GuardConfig(**guard), **other))
 
 
 def weights(trainer: Trainer) -> torch.Tensor:
@@ -171,5 +169,5 @@ def test_roll_backs_are_limited(small, tmp_path, monkeypatch):
     guard = GuardConfig(non_finite="roll_back", roll_backs=1)
     code, said = train_rank(replace(small, out=str(tmp_path), eval=never, guard=guard), resuming=False)
     assert code == 1
-    assert said.startswith("error: step 0: loss is nan; last checkpoint: ")
-    assert said.endswith("step-000000; guard.roll_backs 1 are used up")
+    assert said.startswith("error: step 0: loss is nan; ")
+    assert "guard.roll_backs 1" in said

@@ -118,7 +118,5 @@ def test_a_resumed_run_has_each_step_once(probed, tmp_path):
 
 def test_probes_need_held_out_questions(small):
     few = replace(small, log=replace(LOG, probes=9))
-    with pytest.raises(
-        ValueError, match=r"log\.probes 9 needs as many held-out questions: raise task\.test_problems to 9"
-    ):
+    with pytest.raises(ValueError, match=r"log\.probes 9 .*task\.test_problems to 9"):
         check(few)

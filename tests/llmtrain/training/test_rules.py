@@ -101,31 +101,24 @@ def test_a_rule_gets_what_it_reads_without_naming_it(own, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rule", "said"),
+    ("changes", "names"),
     [
-        ("Typo", r"AttributeError: 'Typo' object has no attribute 'gain' \(own_rules.py, line 16, in transform\)"),
-        ("Metrics", r"KeyError: 'x' \(own_rules.py, line 28, in metrics\)"),
+        ({"controller": "grpo+own_rules:Typo"}, r"'typo' .*'gain' \(own_rules.py, line 16, in transform\)$"),
+        (
+            {"controller": "grpo+own_rules:Metrics"},
+            r"'grpo\+own_rules:Metrics' .*'x' \(own_rules.py, line 28, in metrics\)$",
+        ),
+        ({"advantage": "own_rules:short"}, r"'own_rules:short' .*TypeError: short\(\)"),
+        (
+            {"task": TaskConfig(name="own_rules:folder")},
+            r"'own_rules:folder' .*FileNotFound.* \(own_rules.py, line 53, in folder\)$",
+        ),
+        (
+            {"task": TaskConfig(name="own_rules:deep")},
+            r"'own_rules:deep' .*RuntimeError.* \(own_rules.py, line 59, in deep\)$",
+        ),
     ],
 )
-def test_a_controller_of_ones_own_that_raises_is_told_before_anything_starts(rule, said, own):
-    name = "typo" if rule == "Typo" else rf"grpo\+own_rules:{rule}"
-    with pytest.raises(ValueError, match=rf"^controller '{name}' fails on a few tokens: {said}$"):
-        check(replace(own, controller=f"grpo+own_rules:{rule}"))
-
-
-def test_an_advantage_of_ones_own(own):
-    said = r"^advantage 'own_rules:short' fails on a few tokens: TypeError: short\(\) takes 1 positional argument"
-    with pytest.raises(ValueError, match=said):
-        check(replace(own, advantage="own_rules:short"))
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("folder", r"FileNotFoundError: .* \(own_rules.py, line 53, in folder\)"),
-        ("deep", r"RuntimeError: .* \(own_rules.py, line 59, in deep\)"),
-    ],
-)
-def test_a_task_of_ones_own(name, said, own):
-    with pytest.raises(ValueError, match=rf"^task 'own_rules:{name}' fails: {said}$"):
-        get_task(replace(own, task=TaskConfig(name=f"own_rules:{name}")))
+def test_what_is_ones_own_and_raises_is_told_before_anything_starts(changes, names, own):
+    with pytest.raises(ValueError, match=names):
+        (get_task if "task" in changes else check)(replace(own, **changes))

@@ -44,7 +44,7 @@ def test_the_folder_that_is_named_is_resumed(finished, run, tmp_path, monkeypatc
 def test_a_run_is_not_resumed_to_a_step_that_is_over(run, steps, capsys):
     before = contents(run)
     assert main(["resume", str(run), "--steps", steps]) == 2
-    assert capsys.readouterr().err == f"error: --steps {steps}: {run} has done 2; give 2 or more\n"
+    assert f"--steps {steps}: {run} has done 2" in capsys.readouterr().err
     assert contents(run) == before
 
 
@@ -53,7 +53,7 @@ def test_a_run_without_settings_is_not_resumed_with_others(run, settings, capsys
     (run / "config.yaml").write_text(settings)
     before = contents(run)
     assert main(["resume", str(run)]) == 2
-    assert capsys.readouterr().err == f"error: {run / 'config.yaml'} is empty: put back the settings of the run\n"
+    assert f"{run / 'config.yaml'} is empty" in capsys.readouterr().err
     assert contents(run) == before
 
 
@@ -109,17 +109,16 @@ def test_the_second_signal_ends_at_once(name):
 
 
 @pytest.mark.parametrize(
-    ("was", "now", "said"),
-    [
-        ("nproc: 1", "nproc: 2", "the torch engine is one process, not 2: use --engine.name deepspeed"),
-        ("device: cpu", "device: tpu", "device must be one of cpu, cuda; got 'tpu'"),
-    ],
+    ("was", "now", "names"),
+    [("nproc: 1", "nproc: 2", "--engine.name deepspeed"), ("device: cpu", "device: tpu", "'tpu'")],
 )
-def test_settings_that_cannot_be_are_refused_before_a_run_goes_on(run, was, now, said, capsys):
+def test_settings_that_cannot_be_are_refused_before_a_run_goes_on(run, was, now, names, capsys):
     settings = run / "config.yaml"
     settings.write_text(settings.read_text().replace(f"{was}\n", f"{now}\n"))
     assert main(["resume", str(run), "--steps", "3"]) == 2
-    assert capsys.readouterr() == ("", f"error: {said}\n")
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert names in err
 
 
 def test_ranks_say_nothing_of_a_run_that_the_first_refuses(run, monkeypatch, capsys):
@@ -140,10 +139,7 @@ def test_nothing_is_replaced_by_accident(small, tmp_path, name, capsys):
     (tmp_path / name).mkdir()
     (tmp_path / name / "mine").write_text("")
     assert main(["train", "--out", str(tmp_path), "--model.path", small.model.path]) == 2
-    error = capsys.readouterr().err
-    assert error == (
-        f"error: {tmp_path} contains {name}: choose another --out, pass --overwrite, or use llmtrain resume\n"
-    )
+    assert f"{tmp_path} contains {name}: " in capsys.readouterr().err
     assert [p.relative_to(tmp_path) for p in tmp_path.rglob("*")] == [Path(name), Path(name, "mine")]
 
 
@@ -158,8 +154,7 @@ def test_overwrite_removes_nothing_that_the_command_did_not_write(small, tmp_pat
     before = contents(out)
     assert main([command, "--out", str(out), "--overwrite", "--model.path", small.model.path, "--steps", "1"]) == 2
     first = "checkpoints" if command == "sft" else Path(name).name
-    said = f"{first}, which this command did not write and will not remove: choose another --out, or move it away\n"
-    assert capsys.readouterr().err.endswith(said)
+    assert f"{first}, which this command did not write" in capsys.readouterr().err
     assert {name: content for name, content in contents(out).items() if name != STOPPED} == before
 
 
@@ -238,11 +233,11 @@ def test_ctrl_c_in_the_warm_up(small, tmp_path, command, monkeypatch, capsys):
 
 def test_a_run_goes_on_in_another_cluster_if_it_was_in_one(run, capsys):
     assert main(["resume", str(run), "--topology.address", "auto"]) == 2
-    assert capsys.readouterr().err == f"error: {run} was not trained on Ray but with topology.name local\n"
+    assert f"{run} was not trained on Ray" in capsys.readouterr().err
     settings = (run / "config.yaml").read_text()
     (run / "config.yaml").write_text(settings.replace("  name: local", "  name: ray"))
     assert main(["resume", str(run), "--topology.address", "127.0.0.1:1"]) == 2
-    assert "error: no Ray cluster at 127.0.0.1:1" in capsys.readouterr().err
+    assert "127.0.0.1:1" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -259,4 +254,4 @@ def test_a_signal_before_the_first_step_is_said_and_has_its_code(tmp_path, name,
         process.send_signal(getattr(signal, name))
         _, said = process.communicate(timeout=60)
     assert process.returncode == code
-    assert said.splitlines()[-1] == f"stopped by {name}, not in a training step"
+    assert f"stopped by {name}, " in said.splitlines()[-1]

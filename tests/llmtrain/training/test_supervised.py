@@ -147,9 +147,9 @@ def test_a_loss_that_is_not_finite_ends_in_a_line(tokenizer):
     policy, some = Policy(model), encode(tokenizer, EXAMPLES)
     with torch.no_grad():
         model.model.norm.weight.fill_(torch.nan)
-    with pytest.raises(ValueError, match=r"warm-up step 0: loss is nan; lower sft\.lr"):
+    with pytest.raises(ValueError, match=r"step 0: loss is nan; .*sft\.lr"):
         warm_up(policy, TorchEngine(model, optim(1.0, 1), 1), some, steps=2, batch_size=4)
-    with pytest.raises(ValueError, match="gives states that are not finite: its weights are not"):
+    with pytest.raises(ValueError, match="states that are not finite"):
         Policy(model)
 
 
@@ -187,12 +187,12 @@ def test_examples_that_a_model_is_too_short_for(path, tmp_path):
         (tmp_path / path).mkdir()
         (tmp_path / path / "config.json").write_text('{"max_position_embeddings": 9}')
         build_char_tokenizer(ALPHABET).save_pretrained(tmp_path / path)
-        message = f"exceed the 9 positions of model.path {tmp_path / path}"
+        names = f"9 .*model.path {tmp_path / path}"
         config = replace(config, model=ModelConfig(path=str(tmp_path / path)))
     else:
-        message = "exceed model.max_position_embeddings 9 of the built model"
+        names = "model.max_position_embeddings 9 "
         config = replace(config, model=replace(config.model, max_position_embeddings=9))
-    with pytest.raises(ValueError, match=rf"examples of up to \d\d tokens {message}"):
+    with pytest.raises(ValueError, match=rf"\d\d tokens .*{names}"):
         build_and_warm_up(config, tmp_path / "model")
 
 
@@ -227,8 +227,5 @@ def test_two_ranks_write_one_model(ranks, tmp_path):
 
 
 def test_a_solution_that_the_tokenizer_does_not_know_is_named():
-    fix = "change the row, or take another model.path"
-    with pytest.raises(
-        ValueError, match=rf"^solution '2\+x': the tokenizer cannot encode the text \(WordLevel error.*: {fix}$"
-    ):
+    with pytest.raises(ValueError, match=r"^solution '2\+x': .*WordLevel.* model\.path$"):
         encode(build_char_tokenizer("12+="), [("1=", "1"), ("2=", "2+x")])

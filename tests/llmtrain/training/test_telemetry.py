@@ -107,7 +107,7 @@ def test_wandb_goes_on_with_its_run(small, tmp_path, monkeypatch):
 def test_what_is_not_installed_is_told(small, name, monkeypatch):
     monkeypatch.setattr("llmtrain.training.telemetry.find_spec", lambda package: None)
     config = replace(small, log=LogConfig(**{"tensorboard": False, name: True}))
-    with pytest.raises(ValueError, match=f"{name} is not installed; pip install {name}"):
+    with pytest.raises(ValueError, match=f"pip install {name}"):
         check(config)
 
 
@@ -117,11 +117,10 @@ def test_a_missing_login_is_told_before_a_run(small, tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     config = replace(small, log=LogConfig(tensorboard=False, wandb=True))
-    with pytest.raises(ValueError, match=r"log.wandb needs a login: run `wandb login`"):
-        check_sinks(config)
-    (tmp_path / ".netrc").write_text("machine elsewhere.org login user password key\n")
-    with pytest.raises(ValueError, match="needs a login"):
-        check_sinks(config)
+    for known in ("", "machine elsewhere.org login user password key\n"):
+        (tmp_path / ".netrc").write_text(known)
+        with pytest.raises(ValueError, match=r"log\.wandb .*`wandb login`"):
+            check_sinks(config)
     (tmp_path / ".netrc").write_text("machine api.wandb.ai login user password key\n")
     check_sinks(config)
     (tmp_path / ".netrc").unlink()

@@ -76,23 +76,23 @@ def test_questions_of_both_files_are_drawn(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("data", "model", "names"),
     [
-        ({"val_files": ()}, r"nothing to evaluate on: give data.val_files, or set eval.every to 0"),
-        ({"verifier": "moth"}, r"unknown data.verifier 'moth'; did you mean math"),
-        ({"train_files": ()}, r"data.weights needs a number for each of the 0 data.train_files; got 2"),
-        ({"train_files": (), "weights": ()}, r"no questions to train on: name question files with --data.train-files"),
-        ({"max_prompt_length": 0}, r"data.max_prompt_length must be at least 1; got 0"),
+        ({"val_files": ()}, {}, r"data\.val_files.* eval\.every"),
+        ({"verifier": "moth"}, {}, r"data\.verifier 'moth'; .*math"),
+        ({"train_files": ()}, {}, r"data\.weights .* 0 data\.train_files; got 2"),
+        ({"train_files": (), "weights": ()}, {}, r"--data\.train-files"),
+        ({"max_prompt_length": 0}, {}, r"data\.max_prompt_length .*1; got 0"),
+        (
+            {},
+            {"path": None, "max_position_embeddings": 200},
+            "max_prompt_length 200 .* 16 .*max_position_embeddings 200",
+        ),
     ],
 )
-def test_what_cannot_be_is_told_before_a_file_is_read(run, changes, message):
-    with pytest.raises(ValueError, match=message):
-        check(replace(run, data=replace(run.data, **changes)))
-
-
-def test_a_built_model_is_too_short_for_the_prompts(run):
-    with pytest.raises(ValueError, match=r"max_prompt_length 200 plus .* 16 exceed .*max_position_embeddings 200"):
-        check(replace(run, model=replace(run.model, path=None, max_position_embeddings=200)))
+def test_what_cannot_be_is_told_before_a_file_is_read(run, data, model, names):
+    with pytest.raises(ValueError, match=names):
+        check(replace(run, data=replace(run.data, **data), model=replace(run.model, **model)))
 
 
 def test_dapo_math_17k(real, tmp_path, capsys, monkeypatch):
@@ -132,33 +132,21 @@ def own(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "names"),
     [
-        (
-            {"verifier": "my_rewards:too_few"},
-            r"the verifier fails on the first training question: TypeError: too_few\(\) takes 1 positional argument "
-            r"but 2 were given \(my_rewards.py, line 2, in too_few\)",
-        ),
-        (
-            {"verifier": "my_rewards:keyed"},
-            r"the verifier fails on .* KeyError: 'level' \(my_rewards.py, line 3, in keyed\)",
-        ),
-        (
-            {"function": "my_rewards:reward"},
-            r"the reward function fails on .* ZeroDivisionError: .* \(my_rewards.py, line 6, in reward\)",
-        ),
+        ({"verifier": "my_rewards:too_few"}, r"verifier .*TypeError.* \(my_rewards.py, line 2, in too_few\)"),
+        ({"verifier": "my_rewards:keyed"}, r"verifier .*'level' \(my_rewards.py, line 3, in keyed\)"),
+        ({"function": "my_rewards:reward"}, r"reward function .*ZeroDivision.* \(my_rewards.py, line 6, in reward\)"),
     ],
 )
-def test_a_function_of_ones_own_is_called_once_before_the_run(own, given, message):
-    with pytest.raises(ValueError, match=message):
+def test_a_function_of_ones_own_is_called_once_before_the_run(own, given, names):
+    with pytest.raises(ValueError, match=names):
         Trainer(own(**given), own(**given).model.path)
 
 
 def test_a_step_in_which_every_check_failed_stops_the_run(own, capsys):
     config = own("my_rewards:late")
-    with pytest.raises(
-        ValueError, match=r"no response of this step could be judged, \d+ checks failed: KeyError: 'level'"
-    ):
+    with pytest.raises(ValueError, match=r"\d+ checks failed: KeyError: 'level'"):
         Trainer(config, config.model.path).run()
     assert 'return response == str(ground_truth) or {}["level"]' in capsys.readouterr().out
 

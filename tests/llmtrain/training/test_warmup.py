@@ -63,19 +63,20 @@ def warming(tmp_path):
 def test_examples_that_are_too_long_are_left_out_and_told(warming, tmp_path, capsys):
     config = warming(("1+0?", "1"), ("0+1?", "1"), ("?" * 90, "1"), ("1+1-1?", "1" * 100))
     assert len(build_and_warm_up(config, tmp_path / "model")) == 1
-    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("warm-up: ")] == [
-        "warm-up: skipped 1 of 4 training questions: their prompts have more than data.max_prompt_length 80 tokens",
-        "warm-up: 1 of 3 worked solutions left out: with their prompts they exceed the model's 100 tokens",
-    ]
+    prompts, solutions = [line for line in capsys.readouterr().out.splitlines() if line.startswith("warm-up: ")]
+    assert "1 of 4" in prompts
+    assert "data.max_prompt_length 80" in prompts
+    assert "1 of 3" in solutions
+    assert "100 tokens" in solutions
 
 
 def test_examples_of_which_none_is_left(warming, tmp_path):
-    with pytest.raises(
-        ValueError, match=r"no training question is left: skipped 1 of 1 .*more than data.max_prompt_length 80"
+    for row, names in (
+        (("?" * 90, "1"), r"1 of 1 .*data\.max_prompt_length 80"),
+        (("1?", "1" * 100), r"\d+ tokens .*model\.max_position_embeddings 100"),
     ):
-        build_and_warm_up(warming(("?" * 90, "1")), tmp_path / "model")
-    with pytest.raises(ValueError, match=r"examples of up to \d+ tokens exceed model.max_position_embeddings 100"):
-        build_and_warm_up(warming(("1?", "1" * 100)), tmp_path / "model")
+        with pytest.raises(ValueError, match=names):
+            build_and_warm_up(warming(row), tmp_path / "model")
 
 
 def test_a_full_disk_is_told(warming, tmp_path):
@@ -90,6 +91,6 @@ def test_a_verifier_that_cannot_be_called_costs_no_warm_up(warming, tmp_path, mo
     monkeypatch.chdir(tmp_path)
     config = warming(("1 + 1?", "1 + 1 is 2, so the answer is 2"))
     config = replace(config, data=replace(config.data, verifier="mine:bad"))
-    with pytest.raises(ValueError, match="the verifier fails on the first training question: TypeError"):
+    with pytest.raises(ValueError, match=r"verifier .*TypeError"):
         start_model(config)
     assert not cached_path(config).exists()

@@ -295,10 +295,9 @@ def test_a_program_uses_what_the_tests_pass_to_it_and_nothing_else():
     with pytest.raises(AttributeError):
         pair.change(node, "total", lambda: 4)
     assert pair.call(lambda x: x + 1) == 3
-    with pytest.raises(TypeError, match="does not cross"):
-        pair.call(json)
-    with pytest.raises(TypeError, match="does not cross"):
-        pair.call(test_stop_iteration_of_a_function_ends_no_loop)
+    for sent in (json, test_stop_iteration_of_a_function_ends_no_loop):
+        with pytest.raises(TypeError, match="does not cross"):
+            pair.call(sent)
 
 
 def test_a_program_may_call_a_function_of_the_tests_from_threads():

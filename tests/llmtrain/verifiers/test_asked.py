@@ -47,10 +47,9 @@ def test_there_are_as_many_prompts_as_responses_and_as_many_verdicts():
         def judge(self, responses, ground_truths):
             return [Verdict(True, "")]
 
-    with pytest.raises(ValueError, match="2 responses for 1 prompts"):
-        Short()(["a", "b"], ["a", "b"], prompts=["c"])
-    with pytest.raises(ValueError, match="Short gave 1 verdicts on 2 responses"):
-        Short()(["a", "b"], ["a", "b"])
+    for prompts, names in ((["c"], "2 responses for 1 prompts"), ((), "1 verdicts on 2 responses")):
+        with pytest.raises(ValueError, match=names):
+            Short()(["a", "b"], ["a", "b"], prompts=prompts)
 
 
 def test_a_check_may_ask_for_the_question(tmp_path, monkeypatch):

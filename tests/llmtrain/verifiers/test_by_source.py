@@ -32,18 +32,15 @@ def test_failures_of_all_are_counted():
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "names"),
     [
-        ("", "'' names no verifier: give one"),
-        ("sums=countdown", "'sums=countdown' names no verifier: give one, and others by source if needed"),
-        ("math sums", "names no verifier"),
-        ("math =python", "names no verifier"),
+        *((text, f"'{text}' names no verifier") for text in ("", "sums=countdown", "math sums", "math =python")),
         ("math sums=", "names no verifier"),
-        ("math sums=moth", "unknown verifier 'moth'; did you mean math"),
+        ("math sums=moth", "'moth'; .*math"),
     ],
 )
-def test_what_is_no_verifier(text, message):
-    with pytest.raises(ValueError, match=message):
+def test_what_is_no_verifier(text, names):
+    with pytest.raises(ValueError, match=names):
         get_verifier(text)
 
 
@@ -60,7 +57,7 @@ def test_names():
 
 def test_a_row_is_bad_if_the_verifier_of_its_source_cannot_use_it(jsonl):
     rows = [{"question": "1+1?", "answer": "2", "data_source": source} for source in ("numina", "sums")]
-    with pytest.raises(ValueError, match="line 2: the ground truth of countdown is"):
+    with pytest.raises(ValueError, match=r"line 2: .*countdown"):
         read(jsonl(rows), usable=usable("math sums=countdown"))
 
 

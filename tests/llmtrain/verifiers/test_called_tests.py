@@ -66,23 +66,20 @@ def test_pytest_is_the_small_one_whether_another_is_installed_or_not(python):
 
 
 REFUSED = [
-    ("def test_a(:\n    pass", "the tests are no Python: SyntaxError"),
-    (
-        f"{START}def test_a():\n    pytest.importorskip('x')",
-        "need pytest.importorskip, which the sandbox does not have",
-    ),
-    ("from pytest import warns\ndef test_a(): pass", "need pytest.warns, which"),
-    (f"{START}@pytest.mark.skip\ndef test_a(): pass", "need pytest.mark.skip, which"),
-    (f"{START}def test_a(capsys): half(2)", "test_a needs 'capsys', which is no fixture of the tests"),
-    (f"{START}async def test_a(): half(2)", "test_a is async, which the sandbox does not run"),
-    (START, "the tests have no function test_... and no assertion"),
+    ("def test_a(:\n    pass", "SyntaxError"),
+    (f"{START}def test_a():\n    pytest.importorskip('x')", r"pytest\.importorskip"),
+    ("from pytest import warns\ndef test_a(): pass", r"pytest\.warns"),
+    (f"{START}@pytest.mark.skip\ndef test_a(): pass", r"pytest\.mark\.skip"),
+    (f"{START}def test_a(capsys): half(2)", "test_a .*'capsys'"),
+    (f"{START}async def test_a(): half(2)", "test_a .*async"),
+    (START, "no function test_"),
 ]
 
 
-@pytest.mark.parametrize(("tests", "message"), REFUSED)
-def test_tests_that_no_program_could_pass_are_bad_rows(jsonl, tests, message):
+@pytest.mark.parametrize(("tests", "names"), REFUSED)
+def test_tests_that_no_program_could_pass_are_bad_rows(jsonl, tests, names):
     path = jsonl([{"question": "a", "test": "assert a() == 1"}, {"question": "b", "test": tests}])
-    with pytest.raises(ValueError, match=f"line 2: .*{message}"):
+    with pytest.raises(ValueError, match=f"line 2: .*{names}"):
         read(path, usable=usable("python"))
     questions, skipped = read(path, usable=usable("python"), skip_bad=True)
     assert (len(questions), len(skipped)) == (1, 1)

@@ -88,30 +88,23 @@ def test_rows_as_the_hub_publishes_them(parquet):
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"prompt": " "}, "column 'prompt' is empty"),
-        ({"instruction_id_list": []}, "column 'instruction_id_list' is no list of names"),
-        ({"kwargs": []}, "column 'kwargs' is no list of 1 objects"),
-    ],
+    ("column", "value", "names"),
+    [("prompt", " ", "empty"), ("instruction_id_list", [], "names"), ("kwargs", [], "1 objects")],
 )
-def test_a_broken_row_names_its_column(changed, said, tmp_path):
+def test_a_broken_row_names_its_column(column, value, names, tmp_path):
     path = tmp_path / "ifeval.jsonl"
     row = {"prompt": "Write.", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}
-    path.write_text(json.dumps(row | changed))
-    with pytest.raises(ValueError, match=said):
+    path.write_text(json.dumps(row | {column: value}))
+    with pytest.raises(ValueError, match=f"'{column}' .*{names}"):
         read(str(path))
 
 
 @pytest.mark.parametrize(
-    ("truth", "said"),
-    [
-        ("42", "is an object with equally long instruction_id_list and kwargs"),
-        ({"instruction_id_list": ["rhyme"], "kwargs": [{}]}, "unknown instruction 'rhyme'"),
-    ],
+    ("truth", "names"),
+    [("42", "instruction_id_list and kwargs"), ({"instruction_id_list": ["rhyme"], "kwargs": [{}]}, "'rhyme'")],
 )
-def test_a_ground_truth_without_instructions_is_refused(truth, said):
-    with pytest.raises(ValueError, match=said):
+def test_a_ground_truth_without_instructions_is_refused(truth, names):
+    with pytest.raises(ValueError, match=names):
         check("x", truth)
 
 

@@ -1,6 +1,5 @@
 """Contenders: lines of text, their meaning and their errors."""
 
-import re
 import warnings
 
 import pytest
@@ -79,45 +78,45 @@ def test_whatever_a_line_sets_is_pinned(line):
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("line", "names"),
     [
-        ("entropc kp=1", "entropc kp=1: unknown controller 'entropc'; did you mean entropic"),
-        ("mine: entropic kpp=1", "mine: unknown setting 'kpp'; did you mean kp"),
-        ("grpo env=dett", "grpo env=dett: unknown env 'dett'; did you mean det"),
-        ("grpo qqqq=1", "unknown setting 'qqqq'; choose from "),
-        ("grpo lr", "expected key=value, such as lr=0.5, not 'lr'"),
-        ("grpo lr=fast", "lr must be a number, not 'fast'"),
-        ("grpo lr=nan", "lr must be a number, not 'nan'"),
-        ("grpo states=2.5", "states must be a whole number, not '2.5'"),
-        ("grpo lr=-1", "lr must be positive; got -1.0"),
-        ("grpo lr=1 lr=2", "lr is set twice"),
-        ("entropic kp=1 kp=2", "kp is set twice"),
-        ("entropic kp=nan", "kp must not be nan"),
-        ("entropic kp=[1,2]", "expected key=value"),
+        ("entropc kp=1", "^entropc kp=1: .*'entropc'; .*entropic"),
+        ("mine: entropic kpp=1", "^mine: .*'kpp'; .*kp"),
+        ("grpo env=dett", "'dett'; .*det"),
+        ("grpo qqqq=1", "'qqqq'; "),
+        ("grpo lr", "key=value.*'lr'"),
+        ("grpo lr=fast", "lr .*'fast'"),
+        ("grpo lr=nan", "lr .*'nan'"),
+        ("grpo states=2.5", "states .*'2.5'"),
+        ("grpo lr=-1", "lr .*-1.0"),
+        ("grpo lr=1 lr=2", "lr .*twice"),
+        ("entropic kp=1 kp=2", "kp .*twice"),
+        ("entropic kp=nan", "kp .*nan"),
+        ("entropic kp=[1,2]", "key=value"),
         ("entropic kp=high", "entropic kp=high: "),
-        ("grpo target=0.5", "controller 'grpo' has no target"),
-        ("grpo device=cuda", "unknown setting 'device'"),
-        ("grpo env=/etc/passwd.yaml", "unknown env '/etc/passwd.yaml'"),
-        ("grpo env=mine.yaml", "unknown env 'mine.yaml'"),
-        ("grpo controller_args=x", "unknown setting 'controller_args'"),
-        ("grpo arms=100000", "too large for a page"),
-        ("grpo length=17 branching=2", "too large for a page: length may be at most 16"),
-        ("grpo length=100000", "too large for a page: length may be at most 16"),
-        ("grpo passes=100000000000000000000", "too large for a page: passes may be at most 256"),
-        ("grpo rollouts=1000000000", "too large for a page: rollouts may be at most 10,000"),
-        ("grpo states=1000", "too large for a page: states × arms may be at most 4,096"),
-        ("grpo group=1000000000", "too large for a page: states × group × length may be at most 65,536"),
-        ("grpo states=200 rollouts=1000", "too large for a page: rollouts × states × arms may be at most 2,000,000"),
-        ("positive_only+negative_only", "contradict each other"),
-        ("grpo env=exact group=4", "enumerates every outcome and has no group"),
-        ("name only:", "name only: name a controller"),
-        (": grpo", "a name has 1 to 60 letters"),
-        ("[x](y): grpo", "a name has 1 to 60 letters"),
-        ("", "A contender: name a controller"),
+        ("grpo target=0.5", "'grpo' .*target"),
+        ("grpo device=cuda", "'device'"),
+        ("grpo env=/etc/passwd.yaml", "env '/etc/passwd.yaml'"),
+        ("grpo env=mine.yaml", "env 'mine.yaml'"),
+        ("grpo controller_args=x", "'controller_args'"),
+        ("grpo arms=100000", "too large"),
+        ("grpo length=17 branching=2", "too large .*length .*16$"),
+        ("grpo length=100000", "too large .*length .*16$"),
+        ("grpo passes=100000000000000000000", "too large .*passes .*256$"),
+        ("grpo rollouts=1000000000", "too large .*rollouts .*10,000$"),
+        ("grpo states=1000", "too large .*states × arms .*4,096$"),
+        ("grpo group=1000000000", "too large .*states × group × length .*65,536$"),
+        ("grpo states=200 rollouts=1000", "too large .*rollouts × states × arms .*2,000,000$"),
+        ("positive_only+negative_only", "contradict"),
+        ("grpo env=exact group=4", "no group"),
+        ("name only:", "^name only: .*controller"),
+        (": grpo", "1 to 60 letters"),
+        ("[x](y): grpo", "1 to 60 letters"),
+        ("", "name a controller"),
     ],
 )
-def test_what_is_wrong_in_one_line(line, message):
-    with pytest.raises(ValueError, match=re.escape(message)) as error:
+def test_what_is_wrong_in_one_line(line, names):
+    with pytest.raises(ValueError, match=names) as error:
         parse(line, PAGE, 0.7)
     assert "\n" not in str(error.value)
 
@@ -138,16 +137,15 @@ def test_two_closed_loops_warn_and_run():
 def test_all_lines_and_what_is_wrong_with_some():
     found, errors = parse_all(["grpo", " ", "stear", "b: grpo lr=2", "b: steer"], PAGE)
     assert [contender.name for contender in found] == ["grpo", "b"]
-    assert errors[0].startswith("stear: unknown controller 'stear'; did you mean steer")
-    assert errors[1].startswith("b: two contenders have this name")
+    assert [error.partition(":")[0] for error in errors] == ["stear", "b"]
     found, errors = parse_all([f"{k}: grpo" for k in range(MOST + 1)], PAGE)
     assert len(found) == MOST
-    assert errors == ["8: left out, at most 8 contenders are shown; remove another one"]
+    assert [error.partition(":")[0] for error in errors] == ["8"]
 
 
 @pytest.mark.parametrize("name", ["", "a:b", "x" * 61, "<b>"])
 def test_names_that_cannot_be(name):
-    with pytest.raises(ValueError, match="a name has 1 to 60"):
+    with pytest.raises(ValueError, match="1 to 60"):
         pinned(parse("grpo", PAGE), name)
 
 

@@ -100,15 +100,14 @@ def test_other_questions_are_not_compared(root):
     path = root / "b" / FILE
     path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()).splitlines()[0].replace(b"make", b"count")))
     app = open_page(probes__a="a", probes__b="b")
-    assert [warning.value for warning in app.warning] == [
-        "The runs have different questions here: choose runs of one task."
-    ]
+    (warning,) = app.warning
+    assert "different questions" in warning.value
 
 
 def test_damage_is_said_in_one_line(root):
     (root / "a" / FILE).write_bytes(b"damaged")
     app = open_page()
-    assert "has no answer that can be read" in app.error[0].value
+    assert FILE in app.error[0].value.replace("\\", "")
 
 
 @pytest.mark.parametrize(("at", "start"), [(5, 1), (500, 351), (990, 401)])

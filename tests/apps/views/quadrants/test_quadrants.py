@@ -139,18 +139,16 @@ def test_a_move_changes_the_numbers():
 def test_bad_input_is_one_line_and_the_surface_stays():
     found = app(env="exact")
     assert not found.exception
-    assert [error.value for error in found.error] == [
-        "env 'exact' enumerates outcomes and samples no tokens; choose noisy, on, pure or det"
-    ]
+    (error,) = found.error
+    assert "'exact'" in error.value
     assert len(found.get("vega_lite_chart")) == 1
 
 
 def test_a_controller_that_cannot_plan_for_these_tokens_is_named():
     found = app(states="4", q__with=["truncated_entropy_bonus", "steer"])
     assert not found.exception
-    assert [error.value for error in found.error] == [
-        "truncated_entropy_bonus: controller 'truncated_entropy_bonus' needs truncated entropies, which an update lacks"
-    ]
+    (error,) = found.error
+    assert error.value.startswith("truncated_entropy_bonus: ")
     assert "steer" in found.dataframe[0].value["controller"].tolist()
 
 

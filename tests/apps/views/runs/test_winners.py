@@ -51,10 +51,7 @@ def test_a_single_run_varies_like_its_parts():
 def test_few_values_tell_no_error():
     _, _, found = told([log("a", reward=[0.1, 0.2]), log("b", reward=[0.3, 0.4])], "reward")
     assert isnan(found["a"].error)
-    text = winners.sentence("Reward", found)
-    assert text.startswith(
-        "Reward: highest in b, 0.4. With one seed and few values, nothing tells how far they vary: a"
-    )
+    assert winners.sentence("Reward", found).startswith("Reward: highest in b, 0.4. With one seed and few values")
 
 
 def test_runs_are_compared_where_the_shortest_ends():
@@ -65,7 +62,7 @@ def test_runs_are_compared_where_the_shortest_ends():
     assert found["long"].value == -1.0
     text = runs.notice({"reward": lines}, groups, "step")
     assert "Reward: highest in short" in text
-    assert "All lines are compared at rollout step 29, where short ends." in text
+    assert "at rollout step 29" in text
 
 
 def test_smoothing_changes_no_number():

@@ -87,10 +87,7 @@ def test_two_engines_take_what_was_broadcast(here, tmp_path, monkeypatch):
         assert not torch.allclose(rollouts.logp, forced_logp(models[version - 1], rollouts), atol=1e-2)
 
     ray.get(engine.engines[1].actor.__ray_call__.remote(without_gpus.spoil))
-    with pytest.raises(
-        RolloutError,
-        match=r"rollout engine 1 failed: weights 3: 1 of \d+ tensors reached vllm's worker 0 with other checksums",
-    ):
+    with pytest.raises(RolloutError, match=r"rollout engine 1 .*weights 3: 1 of \d+ tensors .*worker 0"):
         engine.update(list(copy.deepcopy(models[0]).named_parameters()), 3)
     engine.close()
 
@@ -110,37 +107,25 @@ def answering(info):
 
 
 @pytest.mark.parametrize(
-    ("call", "fault", "message"),
+    ("call", "fault", "names"),
     [
-        pytest.param(
-            *("init_weight_transfer_engine", "raise", "rollout engine 0 failed: OSError: disk full"),
-            marks=pytest.mark.long,
-        ),
-        pytest.param(*("start_weight_update", "die", "rollout engine 0 crashed"), marks=pytest.mark.long),
-        pytest.param(
-            *("update_weights", "raise", "rollout engine 0 failed: OSError: disk full"), marks=pytest.mark.long
-        ),
-        ("update_weights", "die", "rollout engine 0 crashed"),
-        pytest.param(
-            *("update_weights", "stop", "rollout engine 0 hangs: it took no weights within rollout.timeout 2 s"),
-            marks=pytest.mark.long,
-        ),
-        pytest.param(
-            *("finish_weight_update", "stop", "rollout engine 0 hangs: it took no weights within rollout.timeout 2 s"),
-            marks=pytest.mark.long,
-        ),
-        pytest.param(*("accept", "stale", "rollout engine 0 reports weights 0 instead of 1"), marks=pytest.mark.long),
-        ("", "", "sending weights 1 hangs: it took more than rollout.timeout 2 s"),
+        pytest.param("init_weight_transfer_engine", "raise", "engine 0 .*disk full", marks=pytest.mark.long),
+        pytest.param("start_weight_update", "die", "engine 0 crashed", marks=pytest.mark.long),
+        pytest.param("update_weights", "raise", "engine 0 .*disk full", marks=pytest.mark.long),
+        ("update_weights", "die", "engine 0 crashed"),
+        pytest.param("update_weights", "stop", "engine 0 .*no weights .*timeout 2 s", marks=pytest.mark.long),
+        pytest.param("finish_weight_update", "stop", "engine 0 .*no weights .*timeout 2 s", marks=pytest.mark.long),
+        pytest.param("accept", "stale", "engine 0 .*weights 0 instead of 1", marks=pytest.mark.long),
+        ("", "", "weights 1 .*timeout 2 s"),
     ],
 )
-def test_an_engine_that_is_lost_meanwhile_is_an_error_in_time(here, monkeypatch, call, fault, message):
+def test_an_engine_that_is_lost_meanwhile_is_an_error_in_time(here, monkeypatch, call, fault, names):
     """Where workers are lost in the midst of a broadcast, or never come, the trainer's end of it waits for ever."""
     without_gpus.install_nccl(monkeypatch.setattr, alone if call in ("", "update_weights") else answering)
     engine = remote(partial(Scripted, {call: fault}), QUICK, count=1)
     engine.engines[0].wait_for_start()
-    with pytest.raises(RolloutError) as raised:
+    with pytest.raises(RolloutError, match=names):
         engine.update(WEIGHTS, 1)
-    assert str(raised.value) == message
     engine.close()
 
 

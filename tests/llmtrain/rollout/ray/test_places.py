@@ -48,10 +48,10 @@ def test_where_actors_go(run, gpus, learners, engines):
 def test_elastic_engines_need_gpus_of_their_own():
     asked = {"device": "cuda", "nproc": 2}
     topology = TopologyConfig(name="ray", elastic_engines=1)
-    with pytest.raises(ValueError, match=r"elastic_engines need engines with GPUs of their own: use --topology\.pl"):
+    with pytest.raises(ValueError, match=r"elastic_engines .*--topology\.placement"):
         check(TrainConfig(topology=topology, **asked))
     check(TrainConfig(topology=replace(topology, placement="disaggregated"), **asked))
-    with pytest.raises(ValueError, match=r"nccl needs .* elastic_engines 0: it joins GPUs that differ, for good"):
+    with pytest.raises(ValueError, match=r"nccl .* elastic_engines 0"):
         replace(topology, placement="disaggregated", weight_sync="nccl")
 
 
@@ -61,10 +61,7 @@ def test_the_preset_fits_two_cores():
 
 @pytest.mark.parametrize("run", [(2, 3, 1), (6, 1, 4), (4, 2, 4)])
 def test_places_that_cannot_be(run):
-    with pytest.raises(
-        ValueError,
-        match=f"colocated, {run[1]} rollout engines of {run[2]} GPUs need nproc to be a multiple of {run[2]}, ",
-    ):
+    with pytest.raises(ValueError, match=f"{run[1]} rollout engines of {run[2]} GPUs .*nproc .*multiple of {run[2]}"):
         layout(gpu_run(*run))
 
 
@@ -89,8 +86,5 @@ def test_colocated_engines_use_the_gpus_of_the_learners_beside_them(here):
 @pytest.mark.slow
 def test_a_cluster_without_room(here, monkeypatch):
     monkeypatch.setattr("llmtrain.rollout.ray.places.WAIT_HERE", 0.5)
-    with (
-        pytest.raises(ValueError, match=r"the run needs 8 GPUs and 2.25 CPUs, .* has 4 and"),
-        placement(gpu_run(8, 1, 1)),
-    ):
+    with pytest.raises(ValueError, match=r"8 GPUs and 2\.25 CPUs, .* 4 "), placement(gpu_run(8, 1, 1)):
         pass

@@ -129,7 +129,7 @@ def test_factors_that_arrive_changed_or_not_at_all_are_refused(engine):
     sent = dict(engine.source.sent)
     name = next(iter(sent))
     sent[name] ^= 1
-    with pytest.raises(RolloutError, match=rf"1 of 28 tensors reached vllm's worker 0 with other checksums.*{name}"):
+    with pytest.raises(RolloutError, match=rf"1 of 28 tensors .*worker 0 .*{name}"):
         engine.accept(engine.version, sent)
     engine.sender.client = Forgetful(engine.client)
     try:
@@ -154,7 +154,7 @@ def test_a_layer_that_vllm_does_not_adapt_is_refused(engine):
     factors = {"lora_A": torch.ones(3, 64), "lora_B": torch.ones(64, 3)}
     name = "model.layers.0.nowhere"
     strange = [(f"base_model.model.{name}.{key}.weight", value) for key, value in factors.items()]
-    with pytest.raises(RolloutError, match=rf"vllm has no LoRA support for {name}: use --rollout.lora-sync merged"):
+    with pytest.raises(RolloutError, match=rf"{name}: .*--rollout\.lora-sync merged"):
         engine.update([*adapter_weights(adapted(1)), *strange], engine.version + 1)
     update(engine, adapted(1))
 

@@ -226,9 +226,7 @@ def test_weights_that_arrive_changed_are_refused(engine, model):
     update(engine, model)
     sent = dict(engine.source.sent)
     sent["model.norm.weight"] ^= 1
-    with pytest.raises(
-        RolloutError, match=r"1 of \d+ tensors reached vllm's worker 0 with other checksums.*model.norm"
-    ):
+    with pytest.raises(RolloutError, match=r"1 of \d+ tensors .*worker 0 .*model\.norm"):
         engine.accept(engine.version, sent)
 
 
@@ -246,7 +244,7 @@ def test_a_head_that_stays_behind_is_refused(engine, model, monkeypatch):
     with torch.no_grad():
         model.model.embed_tokens.weight.mul_(1 + 1e-4)
     monkeypatch.setattr("llmtrain.rollout.vllm.receiver.repack_head", lambda model: None)
-    with pytest.raises(RolloutError, match=r"vllm could not take new weights: .*output head .* earlier version"):
+    with pytest.raises(RolloutError, match="output head"):
         update(engine, model)
     monkeypatch.undo()
     update(engine, model)
@@ -287,23 +285,20 @@ def test_random_states_threads_and_environment_stay(engine, model):
 
 
 def test_what_vllm_refuses_is_named(engine):
-    with pytest.raises(
-        RolloutError, match=r"a prompt of 200 tokens plus max_new_tokens 12 exceeds.*rollout.max_model_len 128"
+    for prompts, error, names in (
+        (["1" * 200], RolloutError, r"200 tokens .* 12 .*rollout\.max_model_len 128"),
+        (["1=", ""], ValueError, "no tokens"),
     ):
-        ask(engine, ["1" * 200])
-    with pytest.raises(ValueError, match="a prompt has no tokens"):
-        ask(engine, ["1=", ""])
+        with pytest.raises(error, match=names):
+            ask(engine, prompts)
     engine.stop_token_ids = [10_000]
-    with pytest.raises(RolloutError, match=r"rollout engine vllm could not answer: .*10000"):
+    with pytest.raises(RolloutError, match=r"vllm .*10000"):
         ask(engine)
 
 
 def test_a_model_with_narrow_heads_is_told_before_vllm_starts(tmp_path):
     save(build_tiny(len(TOKENIZER), hidden=64, layers=1, heads=4, intermediate=16), TOKENIZER, tmp_path)
-    with pytest.raises(
-        ValueError,
-        match=r"on a CPU needs attention heads of size 32 or more; this model's have size 16: .*--model.num-heads 2",
-    ):
+    with pytest.raises(ValueError, match=r"heads of size 32 .* size 16: .*--model\.num-heads 2"):
         VLLMEngine(tmp_path, CONFIG, [EOS])
 
 

@@ -20,16 +20,14 @@ def test_small_numbers_pass():
     "tree", [power(9, power(9, 9)), power(2, 10**6), power(10, -(10**10)), factorial(10**20, evaluate=False)]
 )
 def test_large_ones_are_not_evaluated(tree):
-    with pytest.raises(UndecidedError, match="too large"):
-        require_small(tree)
-    with pytest.raises(UndecidedError, match="too large"):
-        require_small(Add(tree, 1, evaluate=False))
+    for one in (tree, Add(tree, 1, evaluate=False)):
+        with pytest.raises(UndecidedError, match="too large"):
+            require_small(one)
 
 
 def test_answers_that_cannot_be_decided():
-    with pytest.raises(UndecidedError, match="too large"):
-        equal("2^{1000000}", "2^{1000001}")
+    for one, other, names in (("2^{1000000}", "2^{1000001}", "too large"), ("\\sqrt{x^2}", "x", "not shown")):
+        with pytest.raises(UndecidedError, match=names):
+            equal(one, other)
     assert equal("2^{1000000}", "2^{1000000}")
-    with pytest.raises(UndecidedError, match="not shown"):
-        equal("\\sqrt{x^2}", "x")
     assert equal("\\frac{1}{\\sqrt{m}}", "\\sqrt{\\frac{1}{m}}", "where m is positive")
