@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from thermostat_scene import Bandit, closed_loop, flow_of, mean_bonus_flow, observed
 
 from entrostat import StepStats, Tokens, entropy_change, make
-from entrostat.controllers.thermostat import squared_step
+from entrostat.controllers.thermostat import ThermostatWarning, squared_step
 
 NAN = float("nan")
 SEEDS = st.integers(0, 10**6)
@@ -204,6 +204,41 @@ def test_kappa_is_found_and_the_target_reached_without_error(gain, updates):
     assert float(plant.drift / plant.gain) == pytest.approx(-0.003 / gain, rel=0.05)
 
 
+@pytest.mark.parametrize("told", [None, 8])
+def test_old_readings_do_not_make_it_swing(told):
+    """It holds a plant whose entropies reach it 8 rollouts late; one that takes them for new does not."""
+    for delay, near in ((-1, True), (8, True), (0, False)):
+        controller = make("thermostat", target=0.6, delay=delay)
+        entropies = closed_loop(controller, 0.5, 300, drift=-0.003, late=8, told=told)
+        assert (max(abs(h - 0.6) for h in entropies[-100:]) < 0.01) == near
+
+
+def poisoned(gain: float, drift: float):
+    """A loop at its target whose estimate is then wrong, and certain."""
+    controller = make("thermostat", target=0.6, bonus_max=1.0)
+    closed_loop(controller, 0.5, 60, drift=-0.003, reach=0.1)
+    part, plants = controller.parts[0], controller.parts[0].plant.plants
+    wrong = {"gain": torch.full_like(plants.gain, gain), "drift": torch.full_like(plants.drift, drift)}
+    part.plant = part.plant._replace(plants=plants._replace(covariance=1e-9 * plants.covariance, **wrong))
+    return controller
+
+
+@pytest.mark.filterwarnings("ignore::entrostat.controllers.thermostat.ThermostatWarning")
+@pytest.mark.parametrize("gain", [1e-6, 0.5, 10.0])
+@pytest.mark.parametrize("drift", [-0.5, 0.5])
+def test_it_comes_back_from_any_wrong_estimate(gain, drift):
+    entropies = closed_loop(poisoned(gain, drift), 0.5, 150, drift=-0.003, reach=0.1, start=0.6)
+    assert max(abs(h - 0.6) for h in entropies) < 2
+    assert entropies[-1] == pytest.approx(0.6, abs=0.02)
+
+
+def test_it_says_that_it_went_astray():
+    controller = poisoned(0.5, 0.5)
+    with pytest.warns(ThermostatWarning, match="for 10 rollouts it pushed the entropy away from the target"):
+        closed_loop(controller, 0.5, 60, drift=-0.003, reach=0.1, start=0.6)
+    assert float(controller.metrics()["thermostat/alarms"]) == 1
+
+
 def test_first_step_is_right_when_the_prior_is():
     entropies = closed_loop(make("thermostat", target=0.6, rate=0.02), 1.0, 1)
     assert entropies == pytest.approx([0.98], rel=1e-12)
@@ -275,6 +310,9 @@ def test_metrics_by_hand():
         {
             "thermostat/kappa": 2,
             "thermostat/drift": 0,
+            "thermostat/delay": 0,
+            "thermostat/astray": 0,
+            "thermostat/alarms": 0,
             "thermostat/error": 0.1,
             "thermostat/wanted_flow": -0.005,
         }

@@ -1,5 +1,7 @@
 """Bandit, plant and flows of the tests of thermostat."""
 
+import math
+
 import torch
 
 from entrostat import StepStats, Tokens, entropy_change, make, policy_stats
@@ -49,14 +51,31 @@ class Bandit:
         return float(policy_stats(self.logits + step).entropy.mean())
 
 
-def closed_loop(controller, gain: float, steps: int, drift: float = 0.0, updates: int = 1) -> list[float]:
-    """A plant H⁺ = H + gain·(summed flow) + drift that does what the controller asks for."""
-    entropy, planned, seen = 1.0, {}, []
+def closed_loop(
+    controller,
+    gain: float,
+    steps: int,
+    drift: float = 0.0,
+    updates: int = 1,
+    late: int = 0,
+    told: int | None = None,
+    reach: float = math.inf,
+    start: float = 1.0,
+) -> list[float]:
+    """A plant H⁺ = H + gain·(summed flow) + drift that does what the controller asks for, within its reach.
+
+    late: age of its readings, in rollout steps. told: what the controller is told of it.
+    """
+    entropy, planned, seen = start, {}, []
     part = controller.parts[0]
-    for _ in range(steps):
-        controller.observe(StepStats(entropy=entropy, planned=planned))
-        flow = updates * float(part.wanted_flow())
+    for step in range(steps):
+        reading = ([start] * (late + 1) + seen)[step]
+        controller.observe(StepStats(entropy=reading, delay=told, planned=planned))
+        wanted = updates * float(part.wanted_flow())
+        flow = min(max(wanted, -reach), reach)
         planned = {"thermostat/flow": flow, "thermostat/updates": float(updates)}
+        if reach < math.inf:
+            planned |= {"thermostat/reach": reach, "thermostat/at_bound": float(abs(wanted) >= reach)}
         entropy += gain * flow + drift
         seen.append(entropy)
     return seen

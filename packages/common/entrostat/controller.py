@@ -43,6 +43,9 @@ class StepStats:
     epoch: int | None = None
     """Pass over the data, from 1."""
     epochs: int | None = None
+    delay: int | None = None
+    """Age of `entropy`: rollout steps between the policy that it was measured on and the one to be updated now; 0 if it
+    is the present policy's, None if that is not known."""
     planned: Mapping[str, float | Tensor] = field(default_factory=dict)
     """`Plan.info` summed over the updates since the last observation: the changes that controllers planned."""
 
@@ -55,7 +58,9 @@ class StepStats:
         """
         stats = cls(entropy=reduce.mean(entropy), **others)
         planned = dict(sorted(stats.planned.items()))
-        told: dict[str, Any] = {name: getattr(stats, name) for name in ("step", "total_steps", "epoch", "epochs")}
+        told: dict[str, Any] = {
+            name: getattr(stats, name) for name in ("step", "total_steps", "epoch", "epochs", "delay")
+        }
         told["planned"] = float(crc32(repr(list(planned)).encode()))  # names, then numbers
         for values in (told, {f"planned[{name!r}]": value for name, value in planned.items()}):
             parts = [as_state(-1.0 if x is None else x).to(entropy.device).reshape(-1, 1) for x in values.values()]

@@ -143,7 +143,8 @@ def planned_by(config: Config, update: Update) -> Plan:
     environment = update.config.environment()
     entropy = update.tokens.get("old_entropy").double().mean(-1)
     with torch.no_grad():
-        controller.observe(StepStats(entropy=entropy, step=update.rollout, total_steps=environment.rollouts))
+        stats = StepStats(entropy=entropy, step=update.rollout, total_steps=environment.rollouts, delay=0)
+        controller.observe(stats)
         return controller.plan(update.tokens, LocalReduce(), seed=torch.tensor([update.seed]), step=update.step)
 
 

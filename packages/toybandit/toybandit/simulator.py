@@ -176,7 +176,8 @@ class _Simulation:
         return self.trajectory()
 
     def step_stats(self, entropy: Tensor, step: int) -> StepStats:
-        return StepStats(entropy=entropy, step=step, total_steps=self.environment.rollouts, planned=self.planned)
+        total = self.environment.rollouts
+        return StepStats(entropy=entropy, step=step, total_steps=total, delay=0, planned=self.planned)
 
     def roll_out(self, policy: Policy, step: int) -> Rollout:
         environment = self.environment

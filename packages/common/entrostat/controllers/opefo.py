@@ -20,7 +20,8 @@ class Opefo(Controller):
     """Weight 1 + λ if ΔH > 0 and 1 − λ if ΔH < 0, with λ* = (M − P)/(M + P) that makes the net flow zero.
 
     P and M are the sums of positive and of negative ΔH over the mini-batch (OPEFO, equations 6 to 9). Strictly
-    on-policy. estimator="paper": ΔH = −A(1−p)²(lp + H); "exact": the complete first-order flow.
+    on-policy. estimator="paper": ΔH = −A(1−p)²(lp + H); "exact": the complete first-order flow (Wang et al. 2026, arXiv
+    2602.03392, theorem 3.3).
     Variants (table 2): static takes λ = lambda_static; plus_only and minus_only apply λ* to one side.
     """
 

@@ -22,7 +22,8 @@ TOP_SHARE = 0.2
 class Steer(Controller):
     """Weight falling from 1 to lambda_min with Ω, the size of the entropy change a token would cause.
 
-    Ω = |(1_clip·A/π_old)·p(1−p)(lp + H)| (STEER, theorem 1), or the exact flow with estimator="exact".
+    Ω = |(1_clip·A/π_old)·p(1−p)(lp + H)| (STEER, theorem 1), or the exact flow with estimator="exact" (theorem 3.3 of
+    Wang et al. 2026, arXiv 2602.03392).
     exponential: exp(ln λ_min · Ω/max Ω) (equation 3).
     linear: λ_max − (λ_max − λ_min)(Ω − Ω_min)/(Ω_max − Ω_min), or the middle of both if all Ω are equal.
     binary: λ_min on the 20% of tokens with the largest Ω, 1 on the others (E.3).

@@ -11,6 +11,7 @@
 Derivation and measurements: docs/thermostat.md.
 """
 
+import warnings
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -19,6 +20,7 @@ from torch import Tensor
 
 from .. import entropy_change
 from ..controller import Context, Controller, StepStats
+from ..numbers.delayed_plant import LONGEST, DelayedPlant
 from ..numbers.kl import log_ratio
 from ..numbers.per_run import as_state, column, reading
 from ..numbers.plant import Plant
@@ -27,6 +29,16 @@ from ..plan import Plan, rounding
 from ..registry import register
 from ..settings.hyperparameters import NotNegative, Number, Positive
 from ..tokens import Tokens
+
+MISSED = 1e-6
+"""Difference from the wanted flow, in shares of the reach, from which on the weights are at their bounds."""
+PATIENCE = 10
+"""Rollout steps of pushing away from the target, without coming nearer, after which the estimate starts afresh."""
+OWN_STATE = ("updates", "astray", "began", "seen", "alarms")
+
+
+class ThermostatWarning(UserWarning):
+    """The estimate of a thermostat had gone astray and starts afresh."""
 
 
 @register("thermostat")
@@ -82,17 +94,26 @@ class Thermostat(Controller):
     """Change of the drift in a step, relative to the unexplained change of entropy."""
     forgetting: Annotated[Number, "(0, 1]"] = 0.99
     """Factor by which information on κ fades in a step."""
-    source: ClassVar = "ours: docs/thermostat.md"
+    delay: Annotated[int, f"[-1, {LONGEST}]"] = -1
+    """Age of the entropies that are observed, in rollout steps; −1: as the trainer says, or else from the readings."""
+    source: ClassVar = "ours: docs/thermostat.md; the flow of a token: Wang et al. 2026 (arXiv 2602.03392)"
     quadrants: ClassVar = ("I", "II", "III", "IV")
-    state: ClassVar = (*Plant._fields, "updates")
+    state: ClassVar = (*Plant._fields, "flows", "bounds", "delayed", *OWN_STATE)
     last: ClassVar = True
-    initial_only: ClassVar = ("kappa",)
+    initial_only: ClassVar = ("kappa", "delay")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.plant = Plant.prior(self.kappa)
+        self.plant = DelayedPlant.prior(self.kappa)
         self.updates = as_state(1.0)
         """Plans per rollout step, as counted in the last step."""
+        self.astray = as_state(0.0)
+        """Rollout steps in a row in which the actuator pushed away from the target."""
+        self.began = as_state(0.0)
+        """Distance from the target at the first of them (nats)."""
+        self.seen = as_state(torch.nan)
+        """Last reading (nats)."""
+        self.alarms = as_state(0.0)
 
     @property
     def needs(self) -> frozenset[str]:
@@ -108,9 +129,47 @@ class Thermostat(Controller):
 
     def observe(self, stats: StepStats) -> None:
         entropy = reading(stats.entropy)
-        flow, updates = (reading(stats.planned.get(f"thermostat/{key}", 0.0)) for key in ("flow", "updates"))
-        self.plant = self.plant.observe(entropy, flow, forgetting=self.forgetting, drift_rate=self.integral)
+        names = ("flow", "base_flow", "updates", "at_bound", "reach")
+        flow, base, updates, at_bound, reach = (reading(stats.planned.get(f"thermostat/{name}", 0.0)) for name in names)
+        self.plant = self.plant.observe(
+            entropy,
+            flow,
+            bound=at_bound > 0,
+            delay=stats.delay if self.delay < 0 else self.delay,
+            forgetting=self.forgetting,
+            drift_rate=self.integral,
+            rate=torch.minimum(as_state(self.rate), as_state(self.kappa) * reach),
+            reach=torch.where(reach > 0, reach, torch.inf),
+        )
+        self._watch(entropy, flow - base)
         self.updates = torch.where(~entropy.isnan() & (updates > 0), updates.to(self.updates), self.updates)
+
+    def _watch(self, entropy: Tensor, added: Tensor) -> None:
+        """Count the steps in which the actuator pushed away from the target; after ten in vain start afresh.
+
+        added: flow that it added to that of the other terms. entropy: the new reading, which no estimate has touched;
+        NaN leaves everything as it is. An actuator that only raises the entropy has no other side.
+        """
+        if self.mode == "anchor" or self.one_sided:
+            return
+        known, before = ~entropy.isnan(), as_state(self.target) - self.seen
+        gap, wrong = (as_state(self.target) - entropy).abs(), before * added < 0
+        began = torch.where(wrong & (self.astray > 0), self.began, before.abs())
+        self.seen, self.began = torch.where(known, entropy, self.seen), torch.where(known, began, self.began)
+        self.astray = torch.where(known, torch.where(wrong, self.astray + 1, 0.0), self.astray)
+        full = self.astray >= PATIENCE
+        rate = as_state(self.rate)
+        stuck = full & (gap > torch.maximum(rate, self.began - rate))
+        self.astray = torch.where(full, 0.0, self.astray)
+        if bool(stuck.any()):
+            self.alarms = self.alarms + stuck
+            self.plant = self.plant.afresh(stuck, self.kappa)
+            warnings.warn(
+                f"thermostat: for {PATIENCE} rollouts it pushed the entropy away from the target, and it came no "
+                f"nearer (now {float(entropy[stuck].mean()):.3g} nats): κ and drift are estimated afresh",
+                ThermostatWarning,
+                stacklevel=2,
+            )
 
     def wanted_flow(self) -> Tensor:
         """Return the mean flow wanted from one update, float64 (...,), nats per unit of κ; 0 before any observation."""
@@ -137,7 +196,7 @@ class Thermostat(Controller):
         limit = as_state(self.bonus_max).to(base)
         coef = (self.wanted_flow().to(base) - base) / slope
         coef = torch.where(slope > 0, coef, 0.0).clamp(min=0 * limit if self.one_sided else -limit, max=limit)
-        info = {"thermostat/bonus": coef, **_info(base + coef * slope, base)}
+        info = {"thermostat/bonus": coef, **_info(base + coef * slope, base, coef.abs() >= limit, limit * slope)}
         return plan.add_entropy_bonus(column(coef, context.tokens.advantage), **info)
 
     def _reweight(self, plan: Plan, context: Context) -> Plan:
@@ -145,7 +204,9 @@ class Thermostat(Controller):
         price = flow.abs() if self.price == "flow" else dlogp.square()
         wanted = self.wanted_flow().to(flow.device) - fixed
         solved = water_level(flow, price, wanted, as_state(self.m_max).to(wanted), context.reduce)
-        info = {"thermostat/level": solved.level, **_info(solved.achieved + fixed, solved.base + fixed)}
+        reach = as_state(self.m_max).to(flow) * context.reduce.mean(flow.abs()) / 2
+        missed = (solved.achieved - wanted).abs() > MISSED * reach
+        info = {"thermostat/level": solved.level, **_info(solved.achieved + fixed, solved.base + fixed, missed, reach)}
         return plan.reweight(solved.weight, **info)
 
     def _do_both(self, plan: Plan, context: Context) -> Plan:
@@ -161,7 +222,7 @@ class Thermostat(Controller):
         coef = (share * solved.level).clamp(min=-limit, max=limit)
         achieved = solved.achieved + (coef - share * solved.level) * slope
         info = {"thermostat/level": solved.level, "thermostat/bonus": coef}
-        info |= _info(achieved + fixed, solved.base + fixed)
+        info |= _info(achieved + fixed, solved.base + fixed, coef.abs() >= limit, limit * slope)
         return plan.reweight(solved.weight).add_entropy_bonus(column(coef, flow), **info)
 
     def _add_anchor(self, plan: Plan, context: Context) -> Plan:
@@ -170,7 +231,10 @@ class Thermostat(Controller):
         default, limit = (as_state(x).to(base) for x in (self.anchor_default, self.anchor_max))
         coef = torch.where(slope > 0, (self.wanted_flow().to(base) - base) / slope, default)
         coef = coef.clamp(min=0 * limit, max=limit)
-        info = {"thermostat/anchor": coef, **_info(base + coef * slope, base)}
+        info = {
+            "thermostat/anchor": coef,
+            **_info(base + coef * slope, base, coef >= limit, limit * slope.clamp(min=0)),
+        }
         penalised = plan.add_ref_kl(column(coef, t.advantage), t.get("ref_logp"), "k2")
         return penalised.changed(info={**plan.info, **info})
 
@@ -183,16 +247,24 @@ class Thermostat(Controller):
         return {
             "thermostat/kappa": self.plant.gain,
             "thermostat/drift": self.plant.drift,
+            "thermostat/delay": self.plant.delay,
+            "thermostat/astray": self.astray,
+            "thermostat/alarms": self.alarms,
             "thermostat/error": self.plant.entropy - self.target,
             "thermostat/wanted_flow": self.wanted_flow(),
         }
 
     def state_dict(self) -> dict[str, Any]:
-        return {key: value.clone() for key, value in {**self.plant._asdict(), "updates": self.updates}.items()}
+        plant = self.plant
+        more = {"flows": plant.flows, "bounds": plant.bounds, "delayed": plant.delay}
+        more |= {name: getattr(self, name) for name in OWN_STATE}
+        return {key: value.clone() for key, value in {**plant.plants._asdict(), **more}.items()}
 
     def _restore(self, state: dict[str, Tensor]) -> None:
-        self.updates = state.pop("updates")
-        self.plant = Plant(**state)
+        flows, bounds, delay = (state.pop(name) for name in ("flows", "bounds", "delayed"))
+        for name in OWN_STATE:
+            setattr(self, name, state.pop(name))
+        self.plant = DelayedPlant(Plant(**state), flows, bounds, delay)
 
 
 def _weighted_flow(plan: Plan, context: Context) -> tuple[Tensor, Tensor, Tensor | float]:
@@ -227,6 +299,11 @@ def squared_step(logp: Tensor, s2: Tensor) -> Tensor:
     return (1 - 2 * logp.exp() + s2).clamp(least, 2 * least)
 
 
-def _info(flow: Tensor, base: Tensor) -> dict[str, Tensor]:
-    """Return entries of Plan.info: flow and updates reach `observe` as StepStats.planned, base_flow is for the log."""
-    return {"thermostat/flow": flow, "thermostat/base_flow": base, "thermostat/updates": torch.ones_like(flow)}
+def _info(flow: Tensor, base: Tensor, at_bound: Tensor, reach: Tensor) -> dict[str, Tensor]:
+    """Return entries of Plan.info: base_flow is for the log, the others reach `observe` as StepStats.planned.
+
+    at_bound: mask of the runs whose actuator is at its bound. reach: largest flow that it can add.
+    """
+    info = {"flow": flow, "base_flow": base, "updates": torch.ones_like(flow)}
+    info |= {"at_bound": at_bound.to(flow.dtype), "reach": reach}
+    return {f"thermostat/{name}": value for name, value in info.items()}

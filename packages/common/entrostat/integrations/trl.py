@@ -199,6 +199,7 @@ class EntrostatGRPOTrainer(GRPOTrainer):
                 total_steps=max(state.max_steps // updates, 1),
                 epoch=int(state.epoch or 0) + 1,
                 epochs=state.num_train_epochs,
+                delay=0,
                 planned=self._planned,
             )
         )

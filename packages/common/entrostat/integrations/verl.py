@@ -40,7 +40,14 @@ from ..tokens import Tokens
 from .packing import pack, require_fields, unpack
 from .resuming import STATE_FILE, starts_afresh
 from .splitting import compares_tokens
-from .verl_batch import FROM_LOGITS, keep_old_entropy, logit_statistics, micro_batch_fields, rollout_entropies
+from .verl_batch import (
+    FROM_LOGITS,
+    OLD_ENTROPY,
+    keep_old_entropy,
+    logit_statistics,
+    micro_batch_fields,
+    rollout_entropies,
+)
 from .verl_mini_batch import ROW, MiniBatch, prepare_rows
 from .verl_settings import ALWAYS, CHAIN, HINTS, PREFIX, Settings, check_actor
 from .verl_settings import PolicyLossConfig as PolicyLossConfig
@@ -342,7 +349,8 @@ class ActorWorker(TrainingWorker):
         reduce = rank_reduce(self.engine.get_data_parallel_size(), self.engine.get_data_parallel_group())
         entropy = reduce.mean(rollout_entropies(data).to(self.device_name)).item()
         steps = self.config_of_loss.optim.total_training_steps
-        loss.observe(entropy, total_steps=steps if steps > 0 else None)
+        delay = 0 if OLD_ENTROPY in data else None  # without the pass they are of the policy that sampled
+        loss.observe(entropy, total_steps=steps if steps > 0 else None, delay=delay)
 
 
 def _is_first_of_node() -> bool:

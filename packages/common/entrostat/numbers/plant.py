@@ -8,7 +8,9 @@ With exact readings the filter is least squares of ΔH on (u, 1) with forgetting
 The trust in a reading is learnt as well. The surprises (prediction errors) of a correct filter are uncorrelated: if one
 is followed by another of the same sign the filter lags behind, if by one of the other sign it follows noise. `trust` K
 is adjusted until neither happens. With V the variance of the surprises, the readings have noise of variance (1 − K)·V,
-and the model error of a step has variance K²·V (the steady state of a filter for a random walk).
+and the model error of a step has variance K²·V (the steady state of a filter for a random walk). A reading far from all
+that is expected counts as one at OUTLIER standard deviations: a single absurd one moves nothing, and one that repeats
+widens V until it is believed.
 """
 
 from typing import NamedTuple
@@ -30,6 +32,10 @@ MEMORY = 0.95
 """Forgetting factor of the surprises' variance."""
 TRUST, LEAST_TRUST, MOST_TRUST = 0.5, 0.05, 1 - 1e-9
 """Initial trust, and its lower and upper limit."""
+OUTLIER = 10.0
+"""Largest surprise that is believed, in standard deviations of it."""
+SEEN = 0.98
+"""Factor by which the evidence for a model fades in a step: it is that of the last 50 readings."""
 TRUST_RATE = 0.2
 """Rate at which log trust follows the correlation of surprises."""
 
@@ -51,6 +57,8 @@ class Plant(NamedTuple):
     """V, variance of a surprise (...,)."""
     surprise: Tensor
     """Last reading minus its prediction from the gain and drift updated by it (...,), nats."""
+    evidence: Tensor
+    """Log-likelihood of the readings under the model, (...,); older ones have faded."""
 
     @classmethod
     def prior(cls, gain: float | Tensor) -> "Plant":
@@ -66,38 +74,63 @@ class Plant(NamedTuple):
             trust=zero + TRUST,
             variance=zero + SURPRISE**2,
             surprise=zero,
+            evidence=zero,
         )
 
-    def observe(self, entropy: Tensor, u: Tensor, *, forgetting: float | Tensor, drift_rate: float | Tensor) -> "Plant":
+    def observe(
+        self,
+        entropy: Tensor,
+        u: Tensor,
+        *,
+        forgetting: float | Tensor,
+        drift_rate: float | Tensor,
+        bound: Tensor | None = None,
+        rate: float | Tensor = 0.0,
+        reach: float | Tensor = torch.inf,
+    ) -> "Plant":
         """Return the estimate after a step with the summed signal u (...,) and then the reading `entropy` (...,), nats.
 
         forgetting: factor, at most 1, by which the information on the gain fades in a step. drift_rate: standard
         deviation of the drift's change in a step, relative to that of the model error; 0 keeps the drift constant.
-        Runs whose entropy is not finite keep their estimate; the first observation, and one after a signal that is not
-        finite, set only the entropy.
+        bound: mask of the runs whose signal was at its bound in this step: their gain may rise but not fall, because a
+        signal that does not vary shows no gain, and a gain that is too low would keep it there; their drift stands.
+        rate, reach: limits by what can be done with the estimate, (...,). A signal of `reach`, the largest, moves the
+        entropy by at least `rate`, or the gain is too low to be of use: gain ≥ rate/reach. And it moves it by at least
+        the drift, or the drift cannot be held: |drift| ≤ gain·reach. Runs whose entropy is not finite keep their
+        estimate; the first observation, and one after a signal that is not finite, set only the entropy.
         """
         entropy, u, _ = torch.broadcast_tensors(as_state(entropy).to(self.gain), as_state(u).to(self.gain), self.gain)
         known, started = entropy.isfinite(), self.entropy.isfinite() & u.isfinite()
         old = Plant(*(x.expand(entropy.shape + x.shape[x.dim() - n :]) for x, n in zip(self, _TRAILING, strict=True)))
-        later = old._filtered(entropy, u, as_state(forgetting), as_state(drift_rate))
+        at_bound = torch.zeros_like(known) if bound is None else bound.expand(known.shape)
+        later = old._filtered(
+            entropy, u, as_state(forgetting), as_state(drift_rate), at_bound, as_state(rate) / as_state(reach)
+        )
+        limit = later.gain * as_state(reach)
+        later = later._replace(drift=later.drift.clamp(min=-limit, max=limit))
         first = old._replace(entropy=entropy)
         return Plant(*(_choose(known, _choose(started, a, b), c) for a, b, c in zip(later, first, old, strict=True)))
 
-    def _filtered(self, reading: Tensor, u: Tensor, forgetting: Tensor, drift_rate: Tensor) -> "Plant":
+    def _filtered(
+        self, reading: Tensor, u: Tensor, forgetting: Tensor, drift_rate: Tensor, bound: Tensor, least: Tensor
+    ) -> "Plant":
         noise, missed = (1 - self.trust) * self.variance, self.trust**2 * self.variance
         moved = self._moved(u, forgetting)
         moved = moved + torch.diag_embed(torch.stack([missed, torch.zeros_like(u), drift_rate**2 * missed], -1))
-        weight = moved[..., :, 0] / (moved[..., 0, 0] + noise).unsqueeze(-1)
+        expected = moved[..., 0, 0] + noise
+        weight = moved[..., :, 0] / expected.unsqueeze(-1)
         predicted = self.entropy + self.gain * u + self.drift
-        surprise = reading - predicted
+        believed = OUTLIER * expected.sqrt()
+        surprise = (reading - predicted).clamp(min=-believed, max=believed)
         by_entropy, by_gain, by_drift = (weight * surprise.unsqueeze(-1)).unbind(-1)
-        gain = (self.gain + by_gain).clamp(min=FALL * self.gain, max=RISE * self.gain)
+        by_gain, by_drift = torch.where(bound, by_gain.clamp(min=0), by_gain), torch.where(bound, 0.0, by_drift)
+        gain = (self.gain + by_gain).clamp(min=FALL * self.gain, max=RISE * self.gain).clamp(min=least)
 
         keep = torch.eye(3).to(moved) - torch.nn.functional.pad(weight.unsqueeze(-1), (0, 2))
         outer = weight.unsqueeze(-1) * weight.unsqueeze(-2)
         covariance = keep @ moved @ keep.mT + noise[..., None, None] * outer
-        least = torch.where(gain == self.gain + by_gain, 0.0, (PRIOR_SPREAD * gain) ** 2)
-        covariance = _stretched(covariance, (least / covariance[..., 1, 1]).clamp(min=1))
+        spread = torch.where(gain == self.gain + by_gain, 0.0, (PRIOR_SPREAD * gain) ** 2)
+        covariance = _stretched(covariance, (spread / covariance[..., 1, 1]).clamp(min=1))
 
         # Computed with the updated gain and drift: the part of a surprise that changed them is not noise.
         rest = surprise - (gain - self.gain) * u - by_drift
@@ -111,6 +144,7 @@ class Plant(NamedTuple):
             trust=(self.trust * (TRUST_RATE * correlation).exp()).clamp(LEAST_TRUST, MOST_TRUST),
             variance=variance.clamp(min=torch.finfo(variance.dtype).tiny),
             surprise=rest,
+            evidence=SEEN * self.evidence - (surprise**2 / expected + expected.log()) / 2,
         )
 
     def _moved(self, u: Tensor, forgetting: Tensor) -> Tensor:

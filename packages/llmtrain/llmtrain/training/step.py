@@ -104,6 +104,7 @@ class Step:
             total_steps=steps,
             epoch=self.task.epoch(step, prompts),
             epochs=self.task.epoch(steps - 1, prompts),
+            delay=0,  # entropies are of the present policy, however old the tokens are
             planned=self.learner.planned,
         )
 

@@ -1,0 +1,133 @@
+"""Plant whose readings are some rollouts old: a `Plant` for each delay, and the delay that explains the readings best.
+
+    flows planned, newest first   u₀ u₁ … u₁₆
+    plant of delay D              H(t − D) = H(t − D − 1) + gain·u_D + drift       one reading late for each D
+    entropy now                   H(t − D) + gain·(u₀ + … + u_{D−1}) + D·drift
+
+A delay that is known is used; otherwise that of the plant with the highest evidence, which has to be MARGIN above that
+of the plant in use.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from .per_run import as_state
+from .plant import Plant
+
+LONGEST = 16
+"""Longest delay, in observations."""
+MARGIN = 3.0
+"""Log odds of another delay at which it is used: 20 to 1."""
+
+
+class DelayedPlant(NamedTuple):
+    """Estimate of a plant and of the delay of its readings, float64, with leading run dimensions (...)."""
+
+    plants: Plant
+    """Plant of each delay: fields (..., LONGEST + 1), covariance (..., LONGEST + 1, 3, 3)."""
+    flows: Tensor
+    """Signals between the last observations, newest first, (..., LONGEST + 1)."""
+    bounds: Tensor
+    """Mask of those at their bound."""
+    delay: Tensor
+    """Delay in use, (...,), in observations."""
+
+    @classmethod
+    def prior(cls, gain: float | Tensor) -> "DelayedPlant":
+        """Return the estimate before any reading, see `Plant.prior`; no delay."""
+        first = as_state(gain)
+        wide = first.unsqueeze(-1).expand(*first.shape, LONGEST + 1)
+        nothing = torch.zeros_like(wide)
+        return cls(Plant.prior(wide), nothing, nothing.bool(), torch.zeros_like(first))
+
+    def observe(
+        self,
+        entropy: Tensor,
+        u: Tensor,
+        *,
+        bound: Tensor,
+        delay: float | Tensor | None,
+        forgetting: float | Tensor,
+        drift_rate: float | Tensor,
+        rate: float | Tensor = 0.0,
+        reach: float | Tensor = torch.inf,
+    ) -> "DelayedPlant":
+        """Return the estimate after a step with the signal u (...,) and the reading `entropy` (...,), nats.
+
+        bound: mask (...,) of runs whose signal was at its bound. delay: how old the reading is, in observations; None
+        if that is not known. forgetting, drift_rate, rate, reach: see `Plant.observe`. Runs whose entropy is not finite
+        keep their estimate.
+        """
+        given = (entropy, u, forgetting, drift_rate, rate, reach, self.delay)
+        shape = torch.broadcast_shapes(*(as_state(x).shape for x in given))
+        entropy, u, bound = as_state(entropy).expand(shape), as_state(u).expand(shape), bound.expand(shape)
+        known = entropy.isfinite()
+        flows = _pushed(u, self.flows.expand(*shape, -1))
+        bounds = _pushed(bound, self.bounds.expand(*shape, -1))
+        wide = entropy.unsqueeze(-1).expand(flows.shape)
+        plants = self.plants.observe(
+            wide,
+            flows,
+            forgetting=_column(forgetting),
+            drift_rate=_column(drift_rate),
+            bound=bounds,
+            rate=_column(rate),
+            reach=_column(reach),
+        )
+        if delay is None:
+            best = plants.evidence.max(-1)
+            clear = best.values > _at(plants.evidence, self.delay.expand(shape)) + MARGIN
+            used = torch.where(clear, best.indices.to(self.delay), self.delay)
+        else:
+            used = as_state(delay).clamp(min=0, max=LONGEST).round().expand(shape)
+        return DelayedPlant(
+            plants,
+            torch.where(known.unsqueeze(-1), flows, self.flows),
+            torch.where(known.unsqueeze(-1), bounds, self.bounds),
+            torch.where(known, used, self.delay),
+        )
+
+    def afresh(self, which: Tensor, gain: float | Tensor) -> "DelayedPlant":
+        """Return the estimate in which the runs of the mask `which` (...,) know no more than where the entropy is."""
+        prior = DelayedPlant.prior(as_state(gain).expand(which.shape)).plants._replace(entropy=self.plants.entropy)
+        return self._replace(
+            plants=Plant(
+                *(torch.where(_as_wide(which, old), new, old) for new, old in zip(prior, self.plants, strict=True))
+            ),
+            delay=torch.where(which, 0.0, self.delay),
+        )
+
+    @property
+    def gain(self) -> Tensor:
+        """Change of entropy per unit of the signal, (...,), above 0."""
+        return _at(self.plants.gain, self.delay)
+
+    @property
+    def drift(self) -> Tensor:
+        """Change of entropy in a step that the signal does not explain, (...,), nats."""
+        return _at(self.plants.drift, self.delay)
+
+    @property
+    def entropy(self) -> Tensor:
+        """Entropy now, (...,), nats: the last reading, filtered, and what was planned since; NaN before the first."""
+        newer = torch.arange(LONGEST + 1, device=self.delay.device) < self.delay.unsqueeze(-1)
+        since = self.gain * (self.flows * newer).sum(-1) + self.delay * self.drift
+        return _at(self.plants.entropy, self.delay) + since
+
+
+def _at(x: Tensor, delay: Tensor) -> Tensor:
+    return x.gather(-1, delay.long().expand(x.shape[:-1]).unsqueeze(-1)).squeeze(-1)
+
+
+def _as_wide(mask: Tensor, like: Tensor) -> Tensor:
+    return mask.reshape(mask.shape + (1,) * (like.dim() - mask.dim()))
+
+
+def _column(x: float | Tensor) -> Tensor:
+    return as_state(x).unsqueeze(-1)
+
+
+def _pushed(newest: Tensor, others: Tensor) -> Tensor:
+    return torch.cat([newest.unsqueeze(-1), others[..., :-1]], -1)
