@@ -26,7 +26,18 @@ def test_every_claim_has_a_trial_and_a_statement():
         Live("wind", turned={}, claim="mine").run()
 
 
-LONG = ("trap-escape", "trap-late", "trap-price", "trap-grpo", "siren-collapse", "siren-anchor", "lp-reg-entropy")
+LONG = (
+    "trap-escape",
+    "trap-late",
+    "trap-price",
+    "trap-grpo",
+    "siren-collapse",
+    "siren-anchor",
+    "lp-reg-entropy",
+    "clip-higher",
+    "off-policy-rising",
+    "data-diversity",
+)
 """Claims whose trials take half a second or more."""
 
 

@@ -56,6 +56,12 @@ LONG = (
     "trap-escape",
     "trap-late",
     "trap-price",
+    "clip-higher",
+    "off-policy-rising",
+    "positive-advantages",
+    "data-diversity",
+    "cor4.4-high-probability",
+    "steer-remainder",
 )
 """Claims that take a second or more."""
 

@@ -147,7 +147,7 @@ def kl_cov(effort: Effort) -> Finding:
 @claim(
     "kl-cov-on-policy",
     paper=PAPER,
-    source="ours, on equation 12",
+    source="on equation 12: |x| has no slope at 0 in automatic differentiation; ours",
     words="KL-Cov equals GRPO there, since |log π − log π_old| has no gradient if the two are equal",
     statement=r"\pi = \pi_{\mathrm{old}} \ \Rightarrow\ "
     r"\nabla\, |\log \pi - \log \pi_{\mathrm{old}}| = 0",

@@ -97,7 +97,8 @@ THEOREM_4_3 = Theorem(
 @claim(
     "cor4.1-collinear",
     paper=PAPER,
-    source="ours, on corollary 4.1",
+    source="on corollary 4.1; follows from GRPO's contrastive form (arXiv 2503.06639) as E[∇ log π] = 0, not found as "
+    "a limit of control",
     words="E[Δz_α] = (1 + α(1−2ρ))·E[Δz_0], so that weights by the sign of A cannot turn the expected step",
     statement=r"\mathbb{E}[\Delta z_\alpha] = (1 + \alpha\,(1 - 2\rho))\ \mathbb{E}[\Delta z_0]",
     assumption="on-policy SGD, binary rewards, weights that depend on sign(A) alone",
@@ -353,7 +354,7 @@ def p_control(effort: Effort) -> Finding:
 @claim(
     "thm4.2-fixed-point",
     paper=PAPER,
-    source="ours, on theorem 4.2",
+    source="on theorem 4.2: ours, not found elsewhere",
     words="P control leaves α*/Kp with α* = (q1−q2)/(q1(1−ρ) + (1−q1)ρ)",
     statement=(r"|H - H^*| = \frac{\alpha^*}{K_p},", r"\alpha^* = \frac{q_1 - q_2}{q_1(1 - \rho) + (1 - q_1)\rho}"),
     assumption="exact environment, P control",

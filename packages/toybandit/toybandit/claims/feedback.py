@@ -149,7 +149,7 @@ def on_policy(effort: Effort) -> Finding:
 @claim(
     "tau-zero",
     paper=PAPER,
-    source="section 4 with τ = 0; ours",
+    source="section 4.2, without a threshold; the verdict is ours, by cor4.1-collinear",
     words="weights by the sign of A on all tokens, as in section 4.2, cannot hold a target on-policy",
     statement=(r"\tau = 0,\ M = 1 \ \Rightarrow", r"H < H^* - 0.2, \quad |\alpha| \to \infty"),
     assumption="strictly on-policy (on), τ = 0, binary rewards",
@@ -231,7 +231,7 @@ def tau_below_top(effort: Effort) -> Finding:
 @claim(
     "windup",
     paper=PAPER,
-    source="ours, on the released code",
+    source="on the released code; windup is textbook control, for this loop not found elsewhere",
     words="the sum of errors needs no bound",
     statement=(r"S_{t+1} = S_t + e_t \ \text{ without a bound} \ \Rightarrow", r"\min_t H_t > H^* - 0.1"),
     assumption="noisy, starts far above the target of .3, τ = .8, Kp = 4, Ki = .05",
@@ -290,7 +290,7 @@ def stability_mismatches(loops: int) -> tuple[int, int]:
 @claim(
     "pi-stability-linear",
     paper=PAPER,
-    source="ours, on theorem 4.3",
+    source="on theorem 4.3, by Jury's criterion, which is textbook control",
     words="PI control is stable if and only if 0 < gKp < 2, gKi > 0 and 2gKp + gKi < 4",
     statement=STABLE,
     assumption="e⁺ = e + d − g(Kp·e + Ki·S⁺), S⁺ = S + e",
@@ -378,7 +378,7 @@ def found_limits(lr: float) -> dict[str, float]:
 @claim(
     "pi-stability-exact",
     paper=PAPER,
-    source="ours, on theorem 4.3",
+    source="on theorem 4.3: the comparison is ours, not found elsewhere",
     words="the limits of the linear loop, with g measured at the target, are those of the bandit",
     statement=(*STABLE, r"g = -\frac{\partial\, \Delta H}{\partial \alpha}\Big|_{H^*}"),
     assumption="exact environment near the target, α not bounded",

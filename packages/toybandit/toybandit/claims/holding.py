@@ -239,7 +239,8 @@ def pos_adv_reweight(effort: Effort) -> Finding:
 @claim(
     "thermostat",
     paper="Ours",
-    source="ours, `entrostat.controllers.thermostat`",
+    source="`entrostat.controllers.thermostat`; the flow is theorem 3.3 of arXiv 2602.03392. Ours is its use, not "
+    "found elsewhere: a coefficient that is solved for a wanted flow, from all terms of an update",
     words="the bonus that is solved for in each step holds the entropy at the target in every environment",
     statement=(
         r"\mathcal{L} - \mu_t H, \quad \mu_t = \frac{k\,(H^* - H)/\kappa - \bar\varphi}{\bar F}",

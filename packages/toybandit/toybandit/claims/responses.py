@@ -85,11 +85,10 @@ EQUATION_7 = Theorem(
 @claim(
     "em-equation-7",
     paper=PAPER,
-    source="section 3.3, equation 7 and figure 4",
+    source="section 3.3, equation 7",
     assumption="expected policy gradient; the whole response is the action, its log-probability is divided by L",
     theorem=EQUATION_7,
-    words="the fall of the entropy is in proportion to the covariance of log π(y) and π(y)·A(y) over responses y; in "
-    "runs, the two curves look alike",
+    words="the fall of the entropy is in proportion to the covariance of log π(y) and π(y)·A(y) over whole responses y",
     statement=(
         r"-\Delta H \propto \operatorname{Cov}_{y \sim \pi}(\log \pi(y),\ \pi(y)\, A(y)),",
         r"y = (y_1, \dots, y_L)",

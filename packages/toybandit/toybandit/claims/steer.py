@@ -1,7 +1,6 @@
 """STEER: the quality of its estimate (table 7), its four quadrants (appendix C.3), and the effect of its weights."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -9,9 +8,6 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from entrostat import entropy_change, policy_stats
-from entrostat.controller import Context
-from entrostat.controllers.steer import Steer
-from entrostat.plan import Plan, importance_ratio
 
 from ..environments import ENVIRONMENTS
 from ..instruments import Region, at_hand
@@ -19,13 +15,13 @@ from ..policy import Policy
 from ..problem import draw_problem
 from ..rollout import enumerate_rollout
 from .assumption_1 import FOUR_QUADRANTS
-from .checks import Check, Values, above, clearance, every, numbers_of, rising, settle, standard_error, told
-from .live_case import NOISY, REUSED, TINY_STEP, Live, equals, within
+from .checks import Check, Values, above, clearance, every, numbers_of, rising, settle, standard_error
+from .live_case import TINY_STEP, Live, equals, within
 from .memory import remember
 from .mutations import Mutation, Swap, always, negated
 from .pictures import picture
 from .registry import FAILS, HOLDS, Effort, Finding, claim, holds_if
-from .runs import entropies, side_by_side
+from .runs import side_by_side
 from .tokens import STEP, every_token
 
 PAPER = "STEER"
@@ -116,7 +112,7 @@ def told_metrics(found: Mapping[str, Mapping[str, Values]]) -> str:
 @claim(
     "estimates-by-error",
     paper=PAPER,
-    source="ours, on table 7",
+    source="on table 7; the exact flow is theorem 3.3 of arXiv 2602.03392, this comparison was not found elsewhere",
     words="the more of a token's effect an estimate includes, the smaller its error: exact flow, own logit, "
     "Ω and OPEFO's formula, covariance",
     statement=(
@@ -340,87 +336,3 @@ def draw_quadrants(figure: Figure, effort: Effort) -> None:
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set(ylabel="change of mean entropy (nats)")
     axes.legend()
-
-
-LAMBDAS = (0.7, 0.2)
-
-
-@dataclass(kw_only=True)
-class OwnLogit(Steer):
-    """STEER with |w·p(1−p)(lp + H)| as Ω: the own-logit part of the flow, which has one more factor p."""
-
-    def omega(self, plan: Plan, context: Context) -> Tensor:
-        t = context.tokens
-        weight = t.advantage * importance_ratio(t.get("logp"), t.get("old_logp"))
-        weight = weight.masked_fill(plan.clipped(t.get("logp")), 0.0)
-        return entropy_change.own_logit(t.get("logp"), t.get("entropy"), weight).abs()
-
-
-FREE = {"eps_low": 0.99, "eps_high": 5.0}
-"""Clip bounds of the paper's figure 8, with which almost nothing is clipped."""
-
-
-def silencing(transform: Callable[..., Plan]) -> Callable[..., Plan]:
-    """Return STEER with weight 0 on every token that lowers the entropy, however little, and 1 on the others."""
-
-    def silent(self: Steer, plan: Plan, context: Context) -> Plan:
-        t = context.tokens
-        weight = t.advantage * importance_ratio(t.get("logp"), t.get("old_logp"))
-        flow = entropy_change.steer(t.get("logp"), t.get("entropy"), weight)
-        return transform(self, plan, context).reweight(torch.where(flow < 0, 0.0, 1.0))
-
-    return silent
-
-
-@claim(
-    "steer-collapse",
-    paper=PAPER,
-    source="section 6, figure 8",
-    words="with almost no clipping, where GRPO's entropy collapses, STEER's falls at first and then stays steady",
-    statement=r"w = \lambda_{\min}^{\,\Omega / \max \Omega} \ \Rightarrow\ H_{\mathrm{end}} \ge \tfrac12 H_0",
-    assumption="noisy, exponential weights, clip .99/5",
-    setting="language models, ε .99/5; also measured here at .2/.2",
-    threshold="at least half of the initial entropy is left at the end, for both values of λ_min: the figure shows a "
-    "plateau without a number",
-    null="GRPO with the same bounds",
-    expected=FAILS,
-    mutations=(Mutation("tokens that lower the entropy had weight 0", Swap(Steer, "transform", silencing)),),
-    live=Live(
-        "steer-collapse",
-        turned={"rollouts": 10},
-        conditions=(NOISY, REUSED),
-    ),
-)
-def steer_collapse(effort: Effort) -> Finding:
-    """The weights slow down the tokens that move the entropy most, in either direction, and so delay its fall; they do
-    not stop it, at the paper's clip bounds or at GRPO's. The delay depends on Ω: with one more factor p, the own-logit
-    part, strong weights help less or not at all."""
-    effort = effort.times(0.5)
-    grpo = {
-        name: entropies(effort, env="noisy", controller="grpo", controller_args=args) for name, args in BOUNDS.items()
-    }
-    start = grpo["clip .99/5"][:, 0]
-    final = {
-        f"{name}, λ_min = {low}, Ω": weighted(effort, low, args) for name, args in BOUNDS.items() for low in LAMBDAS
-    }
-    with at_hand(steer_own_logit=OwnLogit):
-        own = side_by_side(effort, {"lambda_min": LAMBDAS}, env="noisy", controller="steer_own_logit")
-    final |= {f"clip .2/.2, λ_min = {low}, own-logit Ω": own[i, :, -1] for i, low in enumerate(LAMBDAS)}
-    check = every(above(final[f"clip .99/5, λ_min = {low}, Ω"] - start / 2) for low in LAMBDAS)
-    ends = {f"{name}, GRPO": entropy[:, -1] for name, entropy in grpo.items()}
-    return Finding(
-        f"from {told(start)}: " + ", ".join(f"{name} {told(values)}" for name, values in final.items()),
-        numbers_of({"initial H": start} | {f"final H, {name}": values for name, values in (ends | final).items()}),
-        *settle(check),
-        null="final H " + ", ".join(f"{name} {told(values)}" for name, values in ends.items()),
-    )
-
-
-BOUNDS: dict[str, dict[str, float]] = {"clip .99/5": FREE, "clip .2/.2": {}}
-"""Clip bounds of the runs, by name."""
-
-
-def weighted(effort: Effort, low: float, bounds: Mapping[str, float]) -> Values:
-    """Return the final entropy of the runs with λ_min = `low` under these clip bounds, (runs,)."""
-    args = {**bounds, "lambda_min": low}
-    return entropies(effort, env="noisy", controller="ppo+steer", controller_args=args)[:, -1]

@@ -16,6 +16,8 @@ from .pictures import picture
 from .registry import FAILS, HOLDS, Effort, Finding, claim, judge
 from .theorems import Theorem
 
+DYNAMICS = "Entropy Dynamics"
+"""On the Entropy Dynamics in Reinforcement Fine-Tuning of Large Language Models, arXiv 2602.03392."""
 STEP = 1e-3
 SPREADS = (1.0, 2.0, 3.0)
 """Standard deviations of the logits for comparing signs."""
@@ -54,7 +56,7 @@ OPEFO_1 = Theorem(
     ),
 )
 EXACT_FLOW = Theorem(
-    name="Exact flow of a token",
+    name="Exact flow of a token, theorem 3.3 of arXiv 2602.03392",
     test="test_exact_flow_of_a_token.py",
     derivation=(
         "∂ log p_a/∂z = e_a − p, so a token's step is Δz = η·w·(e_a − p).",
@@ -66,10 +68,10 @@ EXACT_FLOW = Theorem(
 
 @claim(
     "token-flow",
-    paper="STEER",
-    source="ours; completes theorem 1, and OPEFO equation 6",
-    words="theorem 1 counts the logit of the sampled token alone; the whole first order is "
-    "−η·w·[p(lp + H) − (S2L + H·S2)], whose mean over o ~ p is 0",
+    paper=DYNAMICS,
+    source="theorem 3.3 (Wang et al. 2026, arXiv 2602.03392); decomposed in arXiv 2605.11775 (Zhang et al. 2026) too",
+    words="the whole first order of a sampled token's update is −η·w·(S* − E S), with S* = p(lp + H) and E S = S2L + "
+    "H·S2; its mean over o ~ p is 0. STEER's theorem 1 and OPEFO's equation 6 count the sampled token's logit alone",
     statement=(
         r"\Delta H = -\eta\, w\, \varphi + O(\eta^2),",
         r"\varphi = p\,(\log p + H) - (S_{2L} + H S_2),",
@@ -155,9 +157,10 @@ def own_steps(logits: Tensor, weight: Tensor) -> Tensor:
 
 @claim(
     "token-flows-add",
-    paper="STEER",
-    source="ours",
-    words="theorem 1 sums the changes by the tokens of a state; so does the whole first order",
+    paper=DYNAMICS,
+    source="follows from theorem 3.3 (arXiv 2602.03392), which is linear in w",
+    words="the whole first order of several tokens of a state is the sum of theirs, as STEER's theorem 1 sums its "
+    "changes",
     statement=r"\Delta H = \textstyle\sum_{i} \Delta H_i + O(\eta^2)",
     assumption="several sampled tokens of one state, one step of the full softmax gradient",
     theorem=EXACT_FLOW,
@@ -223,10 +226,11 @@ def between_boundaries(logits: Tensor) -> tuple[Tensor, Tensor]:
 
 @claim(
     "sign-boundary",
-    paper="STEER",
-    source="ours, on theorem 1 and remark 3",
-    words="theorem 1 puts the boundary of rewarded tokens that raise and that lower the entropy at p = e^(−H); with "
-    "the whole gradient it is at p*, where p*(log p* + H) = S2L + H·S2, and p* ≥ e^(−H)",
+    paper=DYNAMICS,
+    source="the sign in theorem 3.3 (arXiv 2602.03392), against STEER's theorem 1 and remark 3; p* ≥ e^(−H) and the "
+    "share of tokens in between were not found elsewhere",
+    words="STEER's theorem 1 puts the boundary of rewarded tokens that raise and that lower the entropy at p = e^(−H); "
+    "with the whole gradient it is at p*, where p*(log p* + H) = S2L + H·S2, and p* ≥ e^(−H)",
     statement=(
         r"w > 0: \quad \Delta H > 0 \iff p < p^*,",
         r"p^* (\log p^* + H) = S_{2L} + H S_2, \quad p^* \ge e^{-H}",

@@ -95,7 +95,8 @@ WITHOUT_CONTROL: dict[str, dict[str, Any]] = {
 @claim(
     "trap-grpo",
     paper="Ours",
-    source="ours, environment `trap`",
+    source="environment `trap`; the softmax gravity well is known (Mei et al. 2020, Escaping the Gravitational Pull of "
+    "Softmax, and arXiv 2605.11908)",
     words="GRPO settles for a likely arm that pays half of the time and does not find a rare one that always "
     "pays, with larger groups, other learning rates, exact gradients and more rollouts alike",
     statement=(
@@ -143,7 +144,7 @@ VARIED: dict[str, tuple[dict[str, Any], ...]] = {
 @claim(
     "trap-escape",
     paper="Ours",
-    source="ours, environment `trap`",
+    source="ours, environment `trap`: an entropy target from the start or later, not found elsewhere",
     words="where the entropy is held, the chance to find the rare arm rises with the entropy, with the size of "
     "the groups and with the learning rate",
     statement=(
@@ -187,7 +188,7 @@ CONSTANT = "the coefficient of the bonus is constant"
 @claim(
     "trap-late",
     paper="Ours",
-    source="ours, environment `trap`",
+    source="ours, environment `trap`: an entropy target from the start or later, not found elsewhere",
     words="once the entropy has collapsed it is too late: control that begins then does not find the rare arm",
     statement=(
         r"P = \Pr\bigl(\pi_{t+300}(a^*) > \pi_{t+300}(a)\bigr),",
@@ -239,7 +240,7 @@ SELDOM = "the best arm is seldom drawn"
 @claim(
     "trap-price",
     paper="Ours",
-    source="ours, environments `trap` and `noisy`",
+    source="ours, environments `trap` and `noisy`, not found elsewhere",
     words="a policy whose entropy is held ends with more reward than one trained by GRPO",
     statement=r"H \to H^* \ \Rightarrow\ \bar R_T > \bar R_T^{\mathrm{GRPO}}",
     assumption=f"trap and noisy, a thermostat at {TARGET:g} nats",

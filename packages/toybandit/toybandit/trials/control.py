@@ -190,6 +190,10 @@ UNDERSHOOT = 0.1
 """Smallest fall below the target that counts, nats."""
 TRIED: dict[str, dict[str, Any]] = HOLDERS | {
     "thermostat": {"controller": "thermostat", "controller_args": {"rate": RATE}},
+    **{
+        f"thermostat, {mode}": {"controller": "thermostat", "controller_args": {"rate": RATE, "mode": mode}}
+        for mode in ("anchor", "anchor+bonus")
+    },
     "REPO-R": {"controller": "repo_r", "controller_args": {"zeta_max": WIDER}},
     "ADAPO": {"controller": "adapo"},
     "AER": {"controller": "aer", "controller_args": SMOOTH},
@@ -235,7 +239,8 @@ def windup(anti_windup: bool, kp: float, ki: float, tau: float, alpha_max: float
         default="thermostat",
         options=tuple(TRIED),
         help="adaptive entropy: a bonus that is on below the target. Pos-Adv-Reweight: a weight on rewarded tokens. "
-        "thermostat: a bonus that is solved for. adaptive clip: the upper bound of the ratio, from .8 and 1.25. STARE: "
+        "thermostat: a bonus that is solved for, or a penalty to the initial policy (anchor). adaptive clip: the upper "
+        "bound of the ratio, from .8 and 1.25. STARE: "
         "weights on the least likely tokens of either sign. REPO-R: weights by log π. ADAPO: the upper bound, by "
         "factors. AER: a bonus for prompts that are not solved. PAPO: weights by the sign of each token's flow.",
     ),

@@ -44,8 +44,11 @@ STD = Parameter(
 )
 
 
-def step_and_formula(kind: str, logits: Tensor, shift: float) -> tuple[Tensor, Tensor]:
-    """Return the direction of the step, (instances, K), and the claim's first-order ΔH for it, (instances,)."""
+def step_and_formula(kind: str, logits: Tensor, shift: float, baseline: bool) -> tuple[Tensor, Tensor]:
+    """Return the direction of the step, (instances, K), and the claim's first-order ΔH for it, (instances,).
+
+    baseline: subtract the mean of the advantage in the formula of the policy gradient.
+    """
     logp, direction = policy_stats(logits).logp, random_vector(INSTANCES, logits.shape[-1], "trial direction")
     if kind == ANY:
         return direction + shift, lemma1(logp, direction + shift)
@@ -54,7 +57,8 @@ def step_and_formula(kind: str, logits: Tensor, shift: float) -> tuple[Tensor, T
         return summed_step(logits, weight), every_token(logits, weight)[0].sum(-1)
     advantage = centred(logp, direction) + shift
     if kind == PG:
-        return expected_gradient(logp, advantage), policy_gradient(logp, advantage)
+        told = centred(logp, advantage) if baseline else advantage
+        return expected_gradient(logp, advantage), policy_gradient(logp, told)
     return natural_gradient(logp, advantage), natural_policy_gradient(logp, advantage)
 
 
@@ -78,6 +82,12 @@ def step_and_formula(kind: str, logits: Tensor, shift: float) -> tuple[Tensor, T
         help="Offset of an advantage that is centred under the policy; the same for every arm.",
     ),
     Parameter(
+        key="baseline",
+        label="Baseline in the formula",
+        default=False,
+        help="On: the formula of the policy gradient has A − E[A] in place of A, as its step has anyway.",
+    ),
+    Parameter(
         key="eta",
         label="Largest step",
         symbol="η",
@@ -90,11 +100,11 @@ def step_and_formula(kind: str, logits: Tensor, shift: float) -> tuple[Tensor, T
     ARMS,
     STD,
 )
-def first_order(rule: str, shift: float, eta: float, arms: int, std: float) -> Outcome:
+def first_order(rule: str, shift: float, baseline: bool, eta: float, arms: int, std: float) -> Outcome:
     """The logits of a random policy are moved by η·d, and the change of entropy is compared with the formula's. The
     picture shows one policy; the order is the median over 24."""
     logits = random_logits(INSTANCES, arms, std, "trial policy")
-    step, formula = step_and_formula(rule, logits, shift)
+    step, formula = step_and_formula(rule, logits, shift, baseline)
     scale = eta / float(STEPS[0])
     order = median_order(logits, scale * step, scale * formula)
     x = torch.linspace(0, eta, 41, dtype=torch.float64)

@@ -4,10 +4,12 @@ import numpy as np
 import torch
 
 from ..claims import assumption_1, responses
-from ..claims.ensembles import STEPS, median_order
+from ..claims import omega_remainder as remainder
+from ..claims.ensembles import STEPS, median_order, random_logits
 from ..claims.ensembles import entropy_change as measured_change
 from ..claims.registry import Effort
 from ..trial import Outcome, Parameter, trial
+from .first_order import ARMS, STD
 from .tokens import MOVES, OWN
 
 EFFORT = Effort(instances=24, runs=1, states=1, rollouts=1)
@@ -100,4 +102,34 @@ def response_covariance(length: int) -> Outcome:
         holds=ours < null,
         because=f"equation 7 leaves {ours:.2f} of the fall unexplained, the covariance without π(y) {null:.2f}.",
         points=True,
+    )
+
+
+@trial(
+    "omega-remainder",
+    MOVES,
+    ARMS,
+    STD,
+)
+def omega_remainder(moves: str, arms: int, std: float) -> Outcome:
+    """What Ω leaves out when the likeliest action of a random policy is rewarded, relative to the squared size of the
+    update, by that size. The claim is a constant upper limit."""
+    step = remainder.own_step if moves == OWN else remainder.whole_step
+    logits = random_logits(EFFORT.instances, arms, std, "trial policy")
+    action, sizes = logits.argmax(-1), np.logspace(-3, 0.5, 29)
+    left = [
+        measured_change(logits, step(logits, action, x)) - remainder.omega(logits, action, x) for x in sizes.tolist()
+    ]
+    ratio = torch.stack(left).abs().amax(-1).numpy() / sizes**2
+    return Outcome(
+        x=sizes,
+        x_title="size of the update η·A·r",
+        predicted=np.full_like(sizes, remainder.CONSTANT),
+        measured=ratio,
+        y_title="|ΔH − Ω| / (η·A·r)², largest of the policies",
+        holds=bool(ratio.max() <= remainder.CONSTANT),
+        because=f"the largest ratio is {ratio.max():.2f}, at a size of {sizes[ratio.argmax()]:.3f}; the bound is "
+        f"{remainder.CONSTANT:g}.",
+        log_x=True,
+        log_y=True,
     )

@@ -3,8 +3,9 @@
 import numpy as np
 
 from ..claims.clipping import ClipProbe
-from ..claims.runs import side_by_side, trajectory
+from ..claims.runs import entropies, side_by_side, trajectory
 from ..claims.steer import LIKELY, NOTABLE, UNLIKELY
+from ..claims.steer_collapse import FREE, STEADY, tenth
 from ..instruments import Region, at_hand
 from ..trial import Outcome, Parameter, nearest_rising, trial
 from .rules import PASSES, ROLLOUTS, SIZE, over_time
@@ -158,6 +159,16 @@ def clip_mechanism(bound: str, passes: int, std: float, rollouts: int) -> Outcom
         help="Weight of the token with the largest Ω; 1 is GRPO.",
     ),
     Parameter(
+        key="std",
+        label="Spread of the initial logits",
+        symbol="σ",
+        default=2.0,
+        low=0.5,
+        high=12.0,
+        step=0.5,
+        help="2: the policy starts at 1.6 nats. 9: at .37 nats, like the paper's model.",
+    ),
+    Parameter(
         key="rollouts",
         label="Rollouts",
         symbol="T",
@@ -170,16 +181,18 @@ def clip_mechanism(bound: str, passes: int, std: float, rollouts: int) -> Outcom
     PASSES,
     ENV,
 )
-def steer_collapse(lambda_min: float, rollouts: int, passes: int, env: str) -> Outcome:
-    """Mean entropy under STEER's exponential weights; the prediction is a lower limit, half of the initial entropy."""
-    entropy = side_by_side(
-        SIZE, {"lambda_min": [lambda_min]}, env=env, controller="steer", passes=passes, rollouts=rollouts
-    )[0].mean(0)
-    half = entropy[0] / 2
+def steer_collapse(lambda_min: float, std: float, rollouts: int, passes: int, env: str) -> Outcome:
+    """Mean entropy under STEER's exponential weights, clip .99/5; the prediction is a lower limit, a plateau at
+    the entropy half-way, less a twentieth."""
+    settings = {"env": env, "passes": passes, "rollouts": rollouts, "logit_std": std, "controller_args": FREE}
+    entropy = side_by_side(SIZE, {"lambda_min": [lambda_min]}, controller="ppo+steer", **settings)[0]
+    grpo = entropies(SIZE, controller="grpo", **settings)
+    end, half, under_grpo = (float(tenth(*at).mean()) for at in ((entropy, 1.0), (entropy, 0.5), (grpo, 1.0)))
+    measured = entropy.mean(0)
     return over_time(
-        entropy,
-        half,
-        bool(entropy[-1] >= half),
-        f"of {entropy[0]:.2f} nats, {entropy[-1]:.2f} are left after {rollouts} rollouts; the claim is at least half, "
-        f"{half:.2f}.",
+        measured,
+        np.where(np.arange(len(measured)) > rollouts / 2, STEADY * half, np.nan),
+        bool(end >= STEADY * half and end > under_grpo),
+        f"half-way the entropy is {half:.3f}, at the end {end:.3f}, and {under_grpo:.3f} under GRPO; the claim is a "
+        f"plateau, at least {STEADY:.0%} of the entropy half-way, and more than GRPO's.",
     )
