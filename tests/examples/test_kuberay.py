@@ -172,12 +172,14 @@ def applied(words: list[str], kubernetes) -> dict:
     return job
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("folder", [*(f"{count}gpu" for count in WAYS), ELASTIC])
 def test_kubectl_applies_it(folder, readme, kubernetes):
     [words] = [words for words in readme if words[:2] == ["kubectl", "apply"] and Path(words[-1]).name == folder]
     assert applied(words, kubernetes) == build(FOLDER / folder)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("line", sorted({line for _, line in COMMANDS if line.startswith("kubectl ")}))
 def test_a_command_of_a_page_is_applied(line, kubernetes):
     words = shlex.split(line)
