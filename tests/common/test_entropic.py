@@ -8,10 +8,15 @@ LOGP = torch.tensor([0.99, 0.99, 0.5, 0.5], dtype=torch.float64).log()
 TOKENS = Tokens(logp=LOGP, old_logp=LOGP, advantage=torch.tensor([1.0, -1.0, 1.0, -1.0], dtype=torch.float64))
 
 
-def alphas(controller, entropies) -> list[float]:
+ABOVE = 16.0
+"""Target under which errors of either sign are entropies."""
+
+
+def alphas(controller, entropies, target: float = 0.0) -> list[float]:
+    """α after each of these entropies, or errors beside a target."""
     seen = []
     for entropy in entropies:
-        controller.observe(StepStats(entropy=entropy))
+        controller.observe(StepStats(entropy=target + entropy))
         seen.append(float(controller.parts[0].alpha))
     return seen
 
@@ -42,17 +47,17 @@ def test_tokens_of_zero_advantage_weigh_one():
 
 
 def test_alpha_is_clipped_and_may_be_free():
-    assert alphas(make("entropic", target=0.0), [5.0, -7.0]) == [1.0, -1.0]
+    assert alphas(make("entropic", target=ABOVE), [5.0, -7.0], ABOVE) == [1.0, -1.0]
     assert alphas(make("entropic", target=0.0, ki=0.0, alpha_max=float("inf")), [5.0]) == [5.0]
 
 
 @pytest.mark.parametrize("scale", [1.0, -1.0, 0.1])
 def test_anti_windup_stops_the_sum(scale):
     errors, limit = [3.0 * scale] * 4 + [-0.5 * scale], abs(scale)
-    wound = make("entropic", "released", target=0.0, kp=1.0, ki=0.1, alpha_max=limit)
-    assert alphas(wound, errors)[-1] == pytest.approx(scale * (-0.5 + 0.1 * 11.5))  # the error is on the other side
-    stopped = make("entropic", target=0.0, kp=1.0, ki=0.1, alpha_max=limit)
-    assert alphas(stopped, errors)[-1] == pytest.approx(scale * (-0.5 + 0.1 * -0.5))
+    wound = make("entropic", "released", target=ABOVE, kp=1.0, ki=0.1, alpha_max=limit)
+    assert alphas(wound, errors, ABOVE)[-1] == pytest.approx(scale * (-0.5 + 0.1 * 11.5))  # other side
+    stopped = make("entropic", target=ABOVE, kp=1.0, ki=0.1, alpha_max=limit)
+    assert alphas(stopped, errors, ABOVE)[-1] == pytest.approx(scale * (-0.5 + 0.1 * -0.5))
 
 
 def test_the_sum_counts_what_just_reaches_the_bound():
@@ -70,8 +75,8 @@ def test_gains_are_logged_where_they_are_found():
 
 
 def test_the_sum_runs_on_while_it_leads_out_of_saturation():
-    c = make("entropic", target=0.0, kp=0.0, ki=1.0, alpha_max=1.0)
-    assert alphas(c, [0.9, 0.9, -0.2]) == pytest.approx([0.9, 0.9, 0.7])
+    c = make("entropic", target=ABOVE, kp=0.0, ki=1.0, alpha_max=1.0)
+    assert alphas(c, [0.9, 0.9, -0.2], ABOVE) == pytest.approx([0.9, 0.9, 0.7])
 
 
 def test_nan_moves_nothing():
@@ -120,7 +125,7 @@ def linear_plant(controller, g: float, drift: float, steps: int, start: float = 
     entropy, seen = start, []
     for _ in range(steps):
         controller.observe(StepStats(entropy=entropy))
-        entropy += drift - g * float(controller.parts[0].alpha)
+        entropy = max(entropy + drift - g * float(controller.parts[0].alpha), 0.0)
         seen.append(entropy)
     return seen
 

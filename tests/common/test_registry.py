@@ -124,6 +124,14 @@ def test_state_goes_through_json(name, settings):
     assert same_state(a, b)
 
 
+def test_an_entropy_below_0_is_told():
+    """Such as a loss of −H; a certain policy's 0 may be rounded to a little less."""
+    for name in ("thermostat", "adaptive_entropy", "grpo"):
+        with pytest.raises(ValueError, match=r"^StepStats\.entropy is -0\.4 nats"):
+            make(name).observe(StepStats(entropy=-0.4))
+        make(name).observe(StepStats(entropy=-1e-5))
+
+
 @pytest.mark.parametrize("entropy", [math.inf, -math.inf, math.nan, 1e300, -1e7])
 @pytest.mark.parametrize(("name", "settings"), LOOPS)
 def test_an_entropy_that_cannot_be_moves_nothing(name, settings, entropy):

@@ -76,6 +76,6 @@ def closed_loop(
         planned = {"thermostat/flow": flow, "thermostat/updates": float(updates)}
         if reach < math.inf:
             planned |= {"thermostat/reach": reach, "thermostat/at_bound": float(abs(wanted) >= reach)}
-        entropy += gain * flow + drift
+        entropy = max(entropy + gain * flow + drift, 0.0)
         seen.append(entropy)
     return seen

@@ -27,6 +27,8 @@ from .tokens import Tokens
 
 SAME_POLICY = 1e-5
 """Largest |log π − log π_old| (nats) that rounding causes between equal policies."""
+ROUNDED = 1e-3
+"""Largest distance below 0 that rounding causes in the mean entropy of a policy that is certain (nats)."""
 REASONS = {
     "weight": "the weights of tokens",
     "bonus": "the entropy bonus",
@@ -99,6 +101,10 @@ class Chain(Controller):
             return self.surrogate.finish(plan, context)
 
     def observe(self, stats: StepStats) -> None:
+        """Let all parts observe a rollout. Raises ValueError on an entropy below 0, which no policy over tokens has."""
+        lowest = float(reading(stats.entropy).nan_to_num(nan=0.0).amin())
+        if lowest < -ROUNDED:
+            raise ValueError(f"StepStats.entropy is {lowest:.3g} nats, below 0: pass the entropy, not its negative")
         self.samples.rollout_ended()
         stats = self.scheduling.observe(stats)
         for part in self._observing:

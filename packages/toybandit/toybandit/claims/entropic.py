@@ -31,6 +31,8 @@ from .theorems import Theorem
 PAPER = "EntroPIC"
 TARGET, TAU = 1.0, 0.5
 """Target (nats) and τ in the exact environment."""
+LIMIT = 16.0
+"""Upper limit of |α|."""
 POSITIVES_ONLY = 1.0
 """Value of α that leaves only the positive tokens."""
 
@@ -43,8 +45,8 @@ def expected_step(logits: Tensor, success: Tensor, alpha: Tensor, tau: float = 0
 
 def weighted_step(policy: Policy, old: Policy, rollout: Rollout, alpha: Tensor, tau: float = 0.0) -> Tensor:
     """Return the step per unit learning rate, (runs, S, K), on the enumerated outcomes of `old`, with α (runs,)."""
-    controller = make("entropic", target=0.0, kp=1.0, ki=0.0, tau=tau, alpha_max=10.0)
-    controller.observe(StepStats(entropy=alpha))
+    controller = make("entropic", target=LIMIT, kp=1.0, ki=0.0, tau=tau, alpha_max=LIMIT)
+    controller.observe(StepStats(entropy=LIMIT + alpha))
     logp, old_logp = token_logp(policy, rollout.arm), token_logp(old, rollout.arm)
     plan = controller.plan(Tokens(logp=logp, old_logp=old_logp, advantage=rollout.advantage.flatten(1)))
     dlogp, _ = plan.coefficients(logp)
