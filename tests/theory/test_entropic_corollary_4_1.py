@@ -11,8 +11,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.theory.policies import covariance, derivative, mean, policies, row, same, seeds, theorem, vector
+from tests.theory.simulations import error_order, second, updated
 
 from entrostat import StepStats, Tokens, make
+from entrostat.entropy_change import policy_gradient
 from toybandit.claims.entropic import expected_step
 from toybandit.policy import Policy, logit_gradient, token_logp
 
@@ -79,3 +81,17 @@ def test_collinearity_where_the_policy_is_all_but_certain(arms, alpha, right, wr
     rate = mean(torch.softmax(z, -1), success)
     expected = (1 + alpha * (1 - 2 * rate)) * step(z, success, 0.0)
     torch.testing.assert_close(step(z, success, alpha), expected, rtol=1e-10, atol=1e-15)
+
+
+def test_simulated():
+    """EntroPIC's P control with H* far below and far above: α = ±½ only rescales the simulated update and its ΔH."""
+    args = {"tau": 0.0, "kp": 1.0, "ki": 0.0, "alpha_max": 0.5}
+    plain = updated(controller="clip_free", gradient="exact")
+    rate = mean(plain.logp.exp(), plain.success).unsqueeze(-1)
+    for target, alpha in ((0.0, 0.5), (5.0, -0.5)):
+        found = updated(controller="clip_free+entropic", target=target, controller_args=args, gradient="exact")
+        factor = 1 + alpha * (1 - 2 * rate)
+        same(found.step, factor * plain.step)
+        flow = policy_gradient(found.logp, found.success - rate)
+        assert second(error_order(found, factor[:, 0] * flow))
+        assert not second(error_order(found, flow))

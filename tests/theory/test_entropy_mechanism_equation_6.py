@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.theory.policies import theorem
 
 from entrostat.logs.laws import fit
+from toybandit import Config, simulate
 
 
 @theorem
@@ -37,3 +38,24 @@ def test_two_arms_are_at_their_ceiling_before_the_entropy_is_gone():
 
     assert rate(0.7) == pytest.approx(0.6407, abs=1e-4)
     assert rate(1 - 1e-9) < 0.05
+
+
+def test_simulated():
+    """GRPO in the bandit keeps to the law, and a hundred rollouts foretell the reward of the last third.
+
+    With two arms and the expected gradient, dR/dH follows the counter-example above instead.
+    """
+    run = simulate(Config(states=32), range(3))
+    h, reward = run.entropy[:, :-1].mean(0), run.reward.mean(0)
+    assert fit(h, reward).r2 > 0.95
+    ahead = fit(h[:100], reward[:100])(h[200:]).mean()
+    risen = reward[200:].mean() - reward[0]
+    assert abs(ahead - reward[200:].mean()) < 0.15 * risen
+
+    arms = {"arms": 2, "right_arms": 1, "success": ((1.0, 0.0),), "logits": ((log(0.7 / 0.3), 0.0),)}
+    exact = simulate(Config(env="exact", rollouts=200, **arms), [0], keep_policies=True)
+    assert exact.policies is not None
+    p, h = exact.policies[0, :, 0, 0], exact.entropy[0]
+    middle = (p[1:] + p[:-1]) / 2
+    assert np.diff(p) / np.diff(h) == pytest.approx(-1 / np.log(middle / (1 - middle)), rel=2e-3)
+    assert exact.reward[0] == pytest.approx(p[:-1], abs=1e-12)

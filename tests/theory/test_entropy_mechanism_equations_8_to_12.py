@@ -8,6 +8,7 @@ Statement (12, ours): strictly on-policy the penalty D_KL(π_old ‖ π) has no 
 import torch
 from hypothesis import given
 from tests.theory.policies import covariance, gradient, mean, policies, row, same, seeds, theorem, vector
+from tests.theory.simulations import RATES, updated
 
 from entrostat.entropy_change import covariance as score
 from entrostat.entropy_change import natural_policy_gradient
@@ -49,3 +50,34 @@ def test_equation_12(z, seed):
     for at in (z, away):
         found = gradient(lambda z: -mean(old, torch.log_softmax(z, -1)), at)
         torch.testing.assert_close(found, torch.softmax(at, -1) - old, rtol=1e-9, atol=1e-12)
+
+
+def test_simulated():
+    """The mean score of sampled tokens foretells what the simulator's natural gradient does to the mean entropy.
+
+    A share 1/G of the covariance is lost to the group's own mean, G = 16.
+    """
+    p = torch.softmax(torch.randn(32, 6, generator=torch.Generator().manual_seed(1), dtype=torch.float64), -1)
+    table = tuple(map(tuple, (0.2 + 0.6 * p).tolist()))
+    exact = updated(logits=p.log(), success=table, controller="clip_free", gradient="exact", update="npg")
+    fall = -exact.change[-1].mean() / RATES[-1]
+    scores = []
+    for seed in range(24):
+        tokens = updated(seed, p.log(), success=table, advantage="dr_grpo", group=16, controller="clip_free").tokens
+        logp, advantage = tokens.get("logp")[0], tokens.advantage[0]
+        scores.append(score(logp, advantage, logp.mean(), advantage.mean()).mean())
+    found = torch.stack(scores) * 16 / 15
+    error = found.std() / len(scores) ** 0.5
+    assert error < 0.2 * fall
+    assert (found.mean() - fall).abs() < 4 * error + RATES[-1] * fall
+
+
+def test_simulated_kl_cov():
+    """KL-Cov on every token: the same run as without a penalty if strictly on-policy; else the penalty pulls back."""
+    for passes, is_same in ((1, True), (2, False)):
+        kl_cov, free = (
+            updated(controller=name, controller_args=args, advantage="grpo", group=8, passes=passes)
+            for name, args in (("kl_cov", {"k": 1.0}), ("clip_free", {}))
+        )
+        assert torch.equal(kl_cov.step, free.step) is is_same
+        assert is_same or kl_cov.step[0].norm() < free.step[0].norm()

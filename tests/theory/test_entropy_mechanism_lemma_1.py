@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.theory.policies import derivative, entropy, policies, same, seeds, theorem, vector
+from tests.theory.simulations import RATES, error_order, second, updated
 
 from entrostat.entropy_change import lemma1
 
@@ -47,3 +48,11 @@ def test_no_constant_serves_every_vocabulary():
         remainder = entropy(z + step) - entropy(z) - lemma1(torch.log_softmax(z, -1), step)
         ratios.append(float(remainder.abs()) / 0.01**2)
     assert 1 < ratios[0] < ratios[1] - 0.7
+
+
+def test_simulated():
+    """Three updates on sampled tokens, with a bonus: whatever made Δz, the covariance has all of the first order."""
+    found = updated(controller="clip_higher+entropy_bonus", controller_args={"coef": 0.2}, passes=3, group=8)
+    rates = torch.tensor(RATES, dtype=torch.float64).unsqueeze(-1)
+    assert second(error_order(found, lemma1(found.logp, found.step) / rates))
+    assert not second(error_order(found, lemma1(found.logp, found.step) / rates / 2))

@@ -9,6 +9,7 @@ from math import log
 import torch
 from hypothesis import given
 from tests.theory.policies import derivative, gradient, mean, policies, row, same, seeds, theorem, vector
+from tests.theory.simulations import error_order, second, updated
 
 from entrostat.entropy_change import policy_gradient
 
@@ -42,3 +43,11 @@ def test_an_advantage_that_is_not_centred():
     z, one = row(0.5, 0.25, 0.25).log(), row(1, 1, 1)
     same(derivative(z, ascent(z, one)), row(0)[0])
     same(policy_gradient(z, one), row(-log(2) / 16)[0])
+
+
+def test_simulated():
+    """The expected update of the simulator; with A = R, which is not centred, the formula is wrong to first order."""
+    found = updated(controller="clip_free", gradient="exact")
+    rate = mean(found.logp.exp(), found.success).unsqueeze(-1)
+    assert second(error_order(found, policy_gradient(found.logp, found.success - rate)))
+    assert not second(error_order(found, policy_gradient(found.logp, found.success)))

@@ -10,6 +10,7 @@ from math import log
 import torch
 from hypothesis import given
 from tests.theory.policies import derivative, entropy, mean, policies, row, same, seeds, theorem, vector
+from tests.theory.simulations import arms_of, moved_alone, order, second, updated, with_rates
 
 from entrostat.entropy_change import opefo, own_logit
 
@@ -38,3 +39,12 @@ def test_a_token_of_one_quarter():
     p = row(0.5, 0.25, 0.25)
     same(derivative(p.log(), row(0, 0.25 * 0.75, 0)), row(3 / 128 * log(2))[0])
     same(mean(p, opefo(p.log(), entropy(p.log()), row(0, 1, 0))), row(9 / 128 * log(2))[0])
+
+
+def test_simulated():
+    """Tokens that the simulator drew, each moving its own logit alone: equation 6 is wrong to first order."""
+    found = updated(controller="clip_free", advantage="rloo", group=8)
+    arm, weight = arms_of(found.logp, found.tokens), found.tokens.advantage[0].unflatten(-1, (-1, 8))
+    change, lp, h = moved_alone(found.logp, arm, weight), found.logp.gather(-1, arm), entropy(found.logp).unsqueeze(-1)
+    assert second(order(change - with_rates(own_logit(lp, h, weight).mean(-1))))
+    assert not second(order(change - with_rates(opefo(lp, h, weight).mean(-1))))

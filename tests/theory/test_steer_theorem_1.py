@@ -9,6 +9,7 @@ from math import log
 import torch
 from hypothesis import given
 from tests.theory.policies import derivative, entropy, mean, policies, row, same, seeds, theorem, vector
+from tests.theory.simulations import arms_of, moved_alone, order, second, updated, with_rates
 
 from entrostat.entropy_change import exact, own_logit, steer
 
@@ -52,3 +53,20 @@ def test_the_whole_gradient():
     same(found, row(-3 / 16 * log(2))[0])
     s2, s2l = p.square().sum(), (p.square() * p.log()).sum()
     same(exact(p.log()[0], row(1.5 * log(2))[0], s2, s2l, row(1)[0]), found)
+
+
+def test_simulated():
+    """Tokens of a second pass, π ≠ π_old, each moving its own logit alone unless clipped."""
+    made = {"controller": "grpo", "lr": (2.0,) * 4, "advantage": "rloo", "group": 8}
+    first, both = updated(**made), updated(passes=2, **made)
+    moved, tokens = torch.log_softmax(first.logp + first.step[0], -1), both.last
+    arm = arms_of(first.logp, tokens)
+    lp, h = moved.gather(-1, arm), entropy(moved).unsqueeze(-1)
+    ratio, advantage = (lp - first.logp.gather(-1, arm)).exp(), tokens.advantage[0].unflatten(-1, (-1, 8))
+    clipped = ((advantage > 0) & (ratio > 1.2)) | ((advantage < 0) & (ratio < 0.8))
+    assert 0.1 < clipped.double().mean() < 0.9
+    weight = (advantage * ratio).masked_fill(clipped, 0.0)
+    change = moved_alone(moved, arm, weight)
+    assert second(order(change - with_rates(own_logit(lp, h, weight).mean(-1))))
+    assert not second(order(change - with_rates(own_logit(lp, h, advantage * ratio).mean(-1))))
+    same(lp, tokens.get("logp")[0].unflatten(-1, (-1, 8)))

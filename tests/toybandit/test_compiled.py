@@ -58,6 +58,14 @@ def test_what_cannot_be_compiled_runs_as_it_is(looks):
     assert_equal(fast, simulate(config, [3, 8]))
 
 
+@pytest.mark.parametrize("controller", ["random_positive_clip", "thermostat"])
+def test_what_is_compiled_is_the_pass_itself(monkeypatch, controller):
+    """The functions that are handed to the compiler, with the numbers of their updates; nothing is compiled here."""
+    monkeypatch.setattr(compiled, "machine_code", lambda function: function)
+    config = Config(controller=controller, **SMALL)
+    assert_equal(simulate(config, [3, 8, 1], compile=True), simulate(config, [3, 8, 1]))
+
+
 def test_no_compiler(monkeypatch):
     compiled.machine_code.cache_clear()
     monkeypatch.setenv("CXX", "no-such-compiler")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from toybandit import Config, simulate
 
@@ -81,3 +82,26 @@ def test_no_gains_help_where_alpha_has_no_authority():
     """Strictly on-policy, α on all tokens only rescales the expected step (claim cor4.1-collinear)."""
     missed = errors("on", "entropic", [0.9, 1.4], auto=True, auto_tau=False, tau=0.0)
     assert missed.min() > 0.3
+
+
+def test_the_anchor_pulls_as_the_divergence_from_the_start():
+    """Over many samples the penalty's gradient is that of β·KL(π ‖ π_start), p·(log p/p_start − KL): none on average
+    under estimator k1, and another under k3."""
+    args, states, group = {"mode": "anchor", "target": 2.7}, 4, 1 << 14
+    sizes = {"states": states, "group": group, "rollouts": 2, "passes": 1, "lr": 4.0}
+    config = Config(env="det", controller="thermostat", controller_args=args, **sizes)
+    seen = []
+    run = simulate(config, [0], keep_policies=True, watch=lambda tokens, plan: seen.append((tokens, plan)))
+    assert run.policies is not None
+    start, p = torch.from_numpy(run.policies[0, :2])
+    tokens, plan = seen[1]
+    assert plan.ref_coef is not None
+    alone = plan.changed(weight=torch.zeros_like(plan.weight))
+    slope = alone.coefficients(tokens.get("logp"), tokens.entropy)[0].reshape(states, group) * states * group
+    arm = (tokens.get("logp").reshape(states, group, 1) - p.log().unsqueeze(1)).abs().argmin(-1)
+    moved = torch.zeros_like(p).scatter_add(-1, arm, slope / group) - p * slope.mean(-1, keepdim=True)
+    log_ratio = (p / start).log()
+    divergence = (p * log_ratio).sum(-1, keepdim=True)
+    assert divergence.mean() > 0.05
+    expected = plan.ref_coef.max() * p * (log_ratio - divergence)
+    assert (moved - expected).norm() < 0.05 * expected.norm()

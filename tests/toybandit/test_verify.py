@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from toybandit import cli
-from toybandit.claims import CLAIMS
+from toybandit import cli, verify
+from toybandit.claims import CLAIMS, stored_numbers
 from toybandit.claims.mutations import Mutation, Swap, always
-from toybandit.claims.registry import FAILS, HOLDS
+from toybandit.claims.registry import FAILS, HOLDS, QUICK, Effort, Finding
+from toybandit.sweep import running
 
 TWO = ("thm1-centred", "thm1-any-advantage")
 
@@ -17,12 +18,20 @@ class Made:
     size = 1
 
 
+def without_baseline(effort: Effort) -> Finding:
+    """Without a baseline the error is of first order."""
+    return Finding("slope 1", {"slope": 1.0}, FAILS if Made.size == 1 else HOLDS)
+
+
 @pytest.fixture
 def two_claims(monkeypatch):
-    """Only two quick claims; returns the function that changes what the second expects."""
+    """Only two quick claims, the second made here; returns the function that changes what that one expects."""
     for name in list(CLAIMS):
         if name not in TWO:
             monkeypatch.delitem(CLAIMS, name)
+    larger = Mutation("the size were 2", Swap(Made, "size", always(2)))
+    made = {"check": without_baseline, "expected": FAILS, "mutations": (larger,), "live": None, "theorem": None}
+    monkeypatch.setitem(CLAIMS, TWO[1], replace(CLAIMS[TWO[0]], name=TWO[1], **made))
 
     def expect(verdict):
         monkeypatch.setitem(CLAIMS, TWO[1], replace(CLAIMS[TWO[1]], expected=verdict))
@@ -138,3 +147,71 @@ def test_a_mutation_that_is_not_noticed(two_claims, tmp_path, capsys, monkeypatc
     assert "thm1-centred: holds; 0 of 1 mutations turn it; not noticed: nothing changed" in printed
     assert "1 mutation, not noticed by thm1-centred" in printed
     assert "nothing changed (not noticed)" in (tmp_path / "theory.md").read_text()
+
+
+@pytest.fixture
+def stored(tmp_path, monkeypatch):
+    """Folder of stored numbers; the repository's own are left alone."""
+    folder = tmp_path / "docs" / "theory"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(stored_numbers, "FOLDER", folder)
+    return folder
+
+
+def test_a_number_that_has_moved(two_claims, stored, capsys):
+    """The verdict stays, and the exit code and a line tell of the number."""
+    command = ["verify", TWO[0], "--quick"]
+    assert cli.main(command) == 0
+    assert "no stored numbers to compare with" in capsys.readouterr().out
+    (stored / "quick.json").write_text(json.dumps({TWO[0]: {"slope": 2.0}}))
+    assert cli.main(command) == 0
+    assert capsys.readouterr().out.endswith("numbers of 1 claim compared with docs/theory, none moved\n")
+    (stored / "quick.json").write_text(json.dumps({TWO[0]: {"slope": 1.9}}))
+    assert cli.main([*command, "--json"]) == 1
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)[0]["as_expected"]
+    assert "    thm1-centred: the number 'slope' has moved from the stored 1.9 to 1.99988" in printed.err
+    assert "; numbers of 1 claim compared with docs/theory: 1 moved\n" in printed.err
+
+
+def test_a_page_in_docs_replaces_the_stored_numbers(two_claims, stored, capsys):
+    """Full and quick ones; what has moved is told, and is no failure."""
+    docs = str(stored.parent)
+    assert cli.main(["verify", "--out", docs]) == 0
+    assert set(stored_numbers.read(True)) == set(stored_numbers.read(False)) == set(TWO)
+    path = stored / "claims.json"
+    content = json.loads(path.read_text())
+    content[0]["numbers"]["slope"] = 3.0
+    path.write_text(json.dumps(content))
+    capsys.readouterr()
+    assert cli.main(["verify", TWO[0]]) == 1
+    assert cli.main(["verify", TWO[0], "--update", docs]) == 0
+    assert capsys.readouterr().out.count("has moved from the stored 3") == 2
+    assert cli.main(["verify", TWO[0]]) == 0
+
+
+def test_records_come_in_order_whichever_claim_ends_first(two_claims, monkeypatch):
+    def backwards(function, given, workers, crashed):
+        assert workers == 2
+        yield from reversed([(place, function(one)) for place, one in enumerate(given)])
+
+    monkeypatch.setattr(running, "in_processes", backwards)
+    found = list(verify.measured(list(CLAIMS.values()), QUICK, verify.VerifyFlags(workers=2, power=True)))
+    assert [record.name for record in found] == list(TWO)
+    assert found[1].mutated == {"the size were 2": HOLDS}
+
+
+@pytest.mark.slow
+def test_processes_change_nothing(capsys):
+    """Of what is printed, of the numbers, and of the verdicts under mutations."""
+    command = ["verify", "thm1-centred", "thm1-without-baseline", "--quick", "--power", "--json"]
+    assert cli.main(command) == 0
+    alone = capsys.readouterr()
+    assert cli.main([*command, "--workers", "2"]) == 0
+    assert capsys.readouterr() == alone
+    assert [record["mutated"] is not None for record in json.loads(alone.out)] == [True, True]
+
+
+def test_workers_are_at_least_one(capsys):
+    assert cli.main(["verify", "thm1-centred", "--quick", "--workers", "0"]) == 2
+    assert "--workers must be at least 1" in capsys.readouterr().err

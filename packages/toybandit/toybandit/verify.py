@@ -2,14 +2,18 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from entrostat.settings.allowed import PositiveInt
 from entrostat.settings.commandline import parse_flags
+
+if TYPE_CHECKING:
+    from .claims import Claim, Effort, Record
 
 DESCRIPTION = """Check the claims of the papers by measurement, and print a line with the verdict of each.
 
@@ -18,10 +22,12 @@ Examples: toybandit verify --quick
           toybandit verify my_module:my_claim --quick
 
 Without NAME and --only, all claims are measured, and theory.md, a page with pictures, and theory/claims.json are
-written. Exit code 1 if a verdict is not the expected one, or if a mutation does not turn its verdict.
+written. In the repository the numbers are compared with those of docs/theory. Exit code 1 if a verdict is not the
+expected one, if a mutation does not turn its verdict, or if a number has moved by more than its error.
 docs/theory.md is written by: toybandit verify --power --out docs, and after a change to one claim by:
 toybandit verify NAME --update docs"""
 DEFAULT = Path("runs/verify")
+CRASHED = "a process that measured claims crashed, perhaps out of memory: use fewer --workers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +43,8 @@ class VerifyFlags:
     """Also measure each claim with each of its mutations, which must turn the verdict."""
     quick: bool = False
     """Fewer random instances and runs; the same claims and thresholds."""
+    workers: PositiveInt = 1
+    """Number of processes, each of which measures a claim at a time; the numbers are the same with any."""
     details: bool = False
     """Print the measurements, thresholds, nulls and mutations of every claim."""
     json: bool = False
@@ -55,7 +63,7 @@ def verify_command(args: Sequence[str]) -> int:
     """Check the claims of the papers by measurement."""
     flags = parse_flags(VerifyFlags, args, prog="toybandit verify", description=DESCRIPTION)
     from . import trials  # noqa: F401 (live cases name them)
-    from .claims import CLAIMS, report, run_claims
+    from .claims import CLAIMS, report, stored_numbers
     from .claims.registry import FULL, QUICK
 
     own = tuple(CLAIMS)
@@ -75,19 +83,54 @@ def verify_command(args: Sequence[str]) -> int:
         raise ValueError(f"{out} holds all claims without --quick: choose another --out, or pass --overwrite")
     effort = QUICK if flags.quick else FULL
     told = sys.stderr if flags.json else sys.stdout
-    records = []
-    for record in run_claims(claims, effort, power=flags.power):
+    stored, moved, records = stored_numbers.read(flags.quick), [], []
+    for record in measured(claims, effort, flags):
         records.append(record)
         print(f"{len(records):>{len(str(len(claims)))}}/{len(claims)} {report.line(record)}", file=told, flush=True)
         if flags.details or flags.names:
             print(report.details(record), file=told, flush=True)
+        for line in stored_numbers.moved(record, stored):
+            moved.append(line)
+            print(f"    {line}", file=told, flush=True)
     if flags.update is not None:
         found = kept | {record.name: record for record in records}
         ordered = [found.pop(name) for name in own] + list(found.values())
         report.write(ordered, flags.update, effort, command, drawn=[r.name for r in records])
     elif out is not None:
         report.write(records, out, effort, shlex.join(["toybandit", "verify", *args]))
-    print(report.summary(records) + (f"; {out}" if out is not None else ""), file=told)
+    written = flags.update or (None if flags.quick or some else out)
+    if rewritten := stored_numbers.is_stored_in(written):
+        stored_numbers.write_quick(list(measured(claims, QUICK, replace(flags, power=False))), stored_numbers.FOLDER)
+    parts = [report.summary(records), stored_numbers.summary(records, stored, moved), *([str(out)] if out else [])]
+    print("; ".join(parts), file=told)
     if flags.json:
         print(report.as_json(records))
-    return 0 if report.succeeded(records) else 1
+    return 0 if report.succeeded(records) and (rewritten or not moved) else 1
+
+
+def measured(claims: "Sequence[Claim]", effort: "Effort", flags: VerifyFlags) -> "Iterator[Record]":
+    """Yield the record of each claim, in order, measured here or in several processes."""
+    from .claims import run_claims
+    from .sweep.running import in_processes
+
+    if flags.workers == 1 or len(claims) < 2:
+        yield from run_claims(claims, effort, power=flags.power)
+        return
+    asked = [(claim.name, flags.names, effort, flags.power) for claim in claims]
+    ended: dict[int, Record] = {}
+    following = 0
+    for place, record in in_processes(_measure, asked, flags.workers, CRASHED):
+        ended[place] = record
+        while following in ended:
+            yield ended.pop(following)
+            following += 1
+
+
+def _measure(asked: "tuple[str, Sequence[str], Effort, bool]") -> "Record":
+    """Return the record of the claim with this name, in a process that has not imported claims yet."""
+    from . import trials  # noqa: F401 (live cases name them)
+    from .claims import CLAIMS
+
+    name, names, effort, power = asked
+    CLAIMS.choose(names)  # imports those that are not ours
+    return CLAIMS[name](effort, power=power)

@@ -1,0 +1,158 @@
+"""The simulator against plain loops: every controller, in random environments, several runs at once."""
+
+import random
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from reference import in_loops
+
+from entrostat import Tokens, list_controllers
+from toybandit import Config, simulate
+from toybandit.environments import ENVIRONMENTS
+from toybandit.simulator import WATCHED
+
+ARGS = {
+    "adaptive_entropy": {"initial": 0.004, "target": 5.0},
+    "arbitrary_entropy": {"target": 1.5},
+    "clip_cov": {"k": 0.1, "omega_low": -1.0, "omega_high": 2.0},
+    "entropic": {"tau": 0.0},
+    "entropy_bonus": {"coef": 0.1},
+    "kl_cov": {"k": 0.1},
+    "kl_ref": {"beta": 0.3},
+    "lp_reg": {"share": 0.5},
+    "siren": {"beta": 0.5, "tau": 0.5, "per_response": False},
+    "truncated_entropy_bonus": {"coef": 0.3, "top_k": 3},
+}
+"""Settings with which a rule acts in a small bandit."""
+ENUMERABLE = {
+    "grpo": {},
+    "reinforce": {},
+    "clip_free": {},
+    "entropic": {"tau": 0.0},
+    "entropy_bonus": {"coef": 0.1},
+    "kl_ref": {"beta": 0.3},
+    "positive_only": {"denominator": "kept"},
+    "truncated_entropy_bonus": {"coef": 0.3, "top_k": 3},
+}
+"""Rules of single tokens, which work on enumerated outcomes."""
+CHAINS: dict[str, dict[str, Any]] = {
+    "clip_higher+steer+entropy_bonus": {"coef": 0.05},
+    "cispo+positive_reweight+kl_ref": {"beta": 0.2, "estimator": "k3"},
+    "ppo+kl_ref": {"beta": 0.3, "estimator": "k1", "dual_clip": 1.05},
+    "thermostat": {"mode": "anchor+bonus", "target": 1.2},
+    "kl_ref": {"beta": 0.3, "estimator": "k2"},
+}
+TWO_SIDED = ("grpo", "dr_grpo", "rloo", "reinforce_pp", "reinforce_pp over=responses", "qae k=0.6", "w_reinforce")
+"""Advantages of either sign, so that rules for one sign act."""
+ADVANTAGES = (*TWO_SIDED, "qae", "psr", "nsr")
+
+
+def scene(name: str, number: int = 0, **given: Any) -> dict[str, Any]:
+    """Return the numbers of a random environment with 24 rollouts."""
+    draw = random.Random(f"{name}, {number}")
+    states, arms = draw.randint(2, 3), draw.randint(4, 7)
+    numbers: dict[str, Any] = {
+        "states": states,
+        "arms": arms,
+        "group": draw.randint(3, 6),
+        "rollouts": 24,
+        "passes": draw.randint(1, 3),
+        "logit_std": draw.uniform(0.5, 1.5),
+        "right_arms": draw.randint(1, arms - 1),
+        "right_tilt": draw.uniform(0, 1),
+        "right_logit": draw.choice((0.0, 0.5)),
+        "reward_right": draw.uniform(0.5, 1),
+        "reward_wrong": draw.uniform(0, 0.5),
+        "advantage": draw.choice(TWO_SIDED),
+        "update": draw.choice(("sgd", "sgd", "npg", "adam")),
+    }
+    numbers["lr"] = draw.uniform(0.2, 0.8) if numbers["update"] == "sgd" else draw.uniform(0.02, 0.05)
+    match draw.choice(("plain", "tree", "coupled", "kernel", "beta", "table")):
+        case "tree":
+            numbers |= {"length": 3, "branching": 2, "states": 2}
+        case "coupled":
+            numbers |= {"coupling": draw.uniform(0.1, 0.5)}
+        case "kernel":
+            numbers |= {"kernel": [[draw.uniform(-0.2, 1) for _ in range(states)] for _ in range(states)]}
+        case "beta":
+            numbers |= {"success_beta": (0.5, 1.5)}
+        case "table":
+            numbers |= {"success": [[draw.random() for _ in range(arms)]], "logits": [[0.1 * a for a in range(arms)]]}
+    return numbers | given
+
+
+def assert_equal(config: Config, seeds: list[int]) -> None:
+    ours, loops = simulate(config, seeds, predict=True), in_loops(config, seeds)
+    for name in ("success", "entropy", "reward", "predicted", "probabilities", "logits"):
+        np.testing.assert_allclose(getattr(ours, name), getattr(loops, name), rtol=1e-9, atol=1e-9, err_msg=name)
+    assert set(ours.metrics) == set(loops.metrics)
+    for name, values in loops.metrics.items():
+        np.testing.assert_allclose(ours.metrics[name], values, rtol=1e-8, atol=1e-9, err_msg=name)
+    assert np.ptp(ours.entropy, axis=1).min() > 1e-3, "the policy hardly moves"
+
+
+@pytest.mark.parametrize("name", list_controllers())
+def test_every_controller(name):
+    assert_equal(Config(controller=name, controller_args=ARGS.get(name, {}), **scene(name)), [4, 7])
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_every_named_environment(env):
+    size = {} if ENVIRONMENTS[env].enumerated else {"states": 2}
+    config = Config(env=env, rollouts=24, lr=2.0 if ENVIRONMENTS[env].enumerated else None, **size)
+    assert_equal(config, [3, 8])
+
+
+def test_bounds_of_the_ratio():
+    args = {"eps_low": 0.05, "eps_high": 0.1}
+    numbers = scene("bounds", update="sgd", lr=1.0, passes=3)
+    assert_equal(Config(controller_args=args, **numbers), [1, 2])
+    narrow, wide = (simulate(Config(controller_args=a, **numbers), [1]).entropy for a in (args, {}))
+    assert np.abs(narrow - wide).max() > 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(1, 6))
+@pytest.mark.parametrize("name", list_controllers())
+def test_every_controller_in_more_environments(name, number):
+    assert_equal(Config(controller=name, controller_args=ARGS.get(name, {}), **scene(name, number)), [number, 2**62, 0])
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_chains_and_modes(name):
+    assert_equal(Config(controller=name, controller_args=CHAINS[name], **scene(f"chain {name}", passes=2)), [1, 5])
+
+
+@pytest.mark.parametrize("advantage", ADVANTAGES)
+def test_every_advantage(advantage):
+    assert_equal(Config(**scene(advantage, advantage=advantage)), [2, 3, 11])
+
+
+@pytest.mark.parametrize("name", ENUMERABLE)
+def test_enumerated_outcomes(name):
+    numbers = scene(f"enumerated {name}", length=1, branching=1, gradient="exact", group=None, advantage=None)
+    assert_equal(Config(controller=name, controller_args=ENUMERABLE[name], **numbers), [0, 9])
+
+
+@pytest.mark.parametrize("update", ["sgd", "npg", "adam"])
+def test_rates_of_each_run(update):
+    numbers = scene(f"rates {update}", update=update, lr=(0.02, 0.05, 0.04))
+    assert_equal(Config(controller="entropy_bonus", controller_args={"coef": 0.1}, **numbers), [5, 5, 6])
+
+
+@pytest.mark.parametrize("tree", [{}, {"length": 3, "branching": 2}])
+def test_every_field_of_every_token(tree):
+    """Also those that the controller does not need, at each of 24 rollouts' updates."""
+    config, seen = Config(**scene(f"fields {tree}", passes=3, update="sgd", lr=0.5) | tree | {"kernel": None}), []
+    simulate(config, [3, 12], watch=lambda tokens, plan: seen.append(tokens))
+    loops = in_loops(config, [3, 12], needs=WATCHED).tokens
+    assert len(seen) == len(loops) == 24 * 3
+    for ours, expected in zip(seen, loops, strict=True):
+        for name in sorted(field.name for field in fields(Tokens)):
+            one, other = getattr(ours, name), getattr(expected, name)
+            assert (one is None) == (other is None), name
+            if one is not None:
+                torch.testing.assert_close(one.double(), other.double(), rtol=0, atol=1e-10, msg=name)
