@@ -13,6 +13,7 @@ import yaml
 from entrostat.logs.runlog import read_metrics
 from toybandit import Config, simulate
 from toybandit.cli import main
+from toybandit.run import cost_of_control
 
 SMALL = ["--states", "4", "--rollouts", "6", "--seeds", "3"]
 
@@ -21,9 +22,12 @@ def test_run_writes_a_run_log(tmp_path, capsys):
     out = tmp_path / "x"
     flags = ["--controller", "entropic", "--target", "0.6", "--set", "tau=0", "--set", "ki=5e-2", "--first-seed", "4"]
     assert main(["run", "--env", "noisy", *flags, *SMALL, "--out", str(out)]) == 0
-    (line,) = capsys.readouterr().out.splitlines()
+    line, head, *rows, cost = capsys.readouterr().out.splitlines()
     assert "entropic in noisy" in line
     assert str(out) in line
+    assert head.split("  ")[-2:] == ["final entropy (nats)", "reward, last fifth"]
+    assert [row.split()[0] for row in rows] == ["entropic", "grpo"]
+    assert "of reward (3 seeds)" in cost
     saved = yaml.safe_load((out / "config.yaml").read_text())
     assert saved.pop("seeds") == [4, 5, 6]
     trajectory = simulate(Config(**saved), [4, 5, 6])
@@ -37,6 +41,70 @@ def test_run_writes_a_run_log(tmp_path, capsys):
         assert np.array_equal(arrays["entropy"], trajectory.entropy)
     assert json.loads((out / "manifest.json").read_text())["seed"] == 4
     assert (out / "entropy.png").read_bytes().startswith(b"\x89PNG")
+
+
+def printed(capsys, *flags):
+    assert main(["run", *SMALL, "--overwrite", *flags]) == 0
+    return capsys.readouterr().out.splitlines()[1:]
+
+
+def test_grpo_is_simulated_beside_a_controller(tmp_path, capsys):
+    """The printed numbers from the two simulations; the files are those of the controller alone."""
+    beside, alone = tmp_path / "beside", tmp_path / "alone"
+    flags = ["--controller", "entropy_bonus", "--set", "coef=0.5", "--rollouts", "10"]
+    _, ours, grpo, cost = printed(capsys, *flags, "--out", str(beside))
+    args = {"states": 4, "rollouts": 10}
+    runs = [
+        simulate(Config(controller="entropy_bonus", controller_args={"coef": 0.5}, **args), range(3)),
+        simulate(Config(**args), range(3)),
+    ]
+    for line, run in zip((ours, grpo), runs, strict=True):
+        late = run.reward[:, -2:].mean(1)
+        error = late.std(ddof=1) / 3**0.5
+        assert f"{run.entropy[:, -1].mean():.3f} ± " in line
+        assert line.endswith(f"{late.mean():.3f} ± {error:.3f}")
+    lost = (runs[1].reward - runs[0].reward)[:, -2:].mean(1)
+    assert f"{lost.mean():.4f} ± {lost.std(ddof=1) / 3**0.5:.4f} of reward (3 seeds)" in cost
+    assert printed(capsys, *flags, "--no-beside", "--out", str(alone)) == []
+    assert sorted(path.name for path in beside.iterdir()) == sorted(path.name for path in alone.iterdir())
+    assert (beside / "metrics.jsonl").read_text().splitlines() == (alone / "metrics.jsonl").read_text().splitlines()
+    assert (beside / "entropy.png").read_bytes() != (alone / "entropy.png").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["grpo", "ppo"])
+def test_grpo_is_not_compared_with_itself(name, tmp_path, capsys):
+    assert printed(capsys, "--controller", name, "--out", str(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        ([0.02, 0.03, 0.04], "control cost 0.0300 ± 0.0058 of reward (3 seeds)"),
+        ([-0.02, -0.03, -0.04], "control gained 0.0300 ± 0.0058 of reward (3 seeds)"),
+        ([0.02, -0.03, 0.04], "no measurable cost of control: +0.0100 ± 0.0208 of reward (3 seeds)"),
+        ([0.0, 0.0], "no measurable cost of control: +0.0000 ± 0.0000 of reward (2 seeds)"),
+        ([0.02], "control cost 0.0200 of reward (one seed, so no error is known)"),
+    ],
+)
+def test_cost_of_control(lost, said):
+    assert cost_of_control(np.array(lost)) == said
+
+
+def test_grpo_that_diverges_costs_the_comparison_alone(tmp_path, capsys, monkeypatch):
+    """As if its step were too large: the controller's own run is written."""
+    monkeypatch.setattr("toybandit.run.uncontrolled", lambda config: Config(update="adam", lr=5e307, rollouts=6))
+    said = printed(capsys, "--controller", "entropy_bonus", "--out", str(tmp_path))
+    assert said == ["grpo with the same seeds: logits are not finite after rollout 1: lower lr"]
+    assert (tmp_path / "entropy.png").exists()
+
+
+def test_label_noise_on_the_command_line(tmp_path, capsys):
+    printed(capsys, "--label-noise", "0.2", "--out", str(tmp_path))
+    assert yaml.safe_load((tmp_path / "config.yaml").read_text())["label_noise"] == 0.2
+    for row in read_metrics(tmp_path):
+        assert row["reward_seen"] == pytest.approx(0.6 * row["reward"] + 0.2)
+    with np.load(tmp_path / "trajectory.npz") as arrays:
+        np.testing.assert_allclose(arrays["reward_seen"], 0.6 * arrays["reward"] + 0.2)
 
 
 def test_a_run_is_not_written_over_unless_told(tmp_path, capsys):
@@ -100,6 +168,7 @@ def test_a_run_that_diverges_later_says_when(tmp_path, capsys):
         (["run", "--update", "sgdd"], "--update must be one of sgd, npg, adam; got 'sgdd'"),
         (["run", "--seeds", "0"], "--seeds must lie in [1, 100000]; got 0"),
         (["run", "--seeds", str(10**30)], "--seeds must lie in [1, 100000]"),
+        (["run", "--label-noise", "1.5"], "label_noise must lie in [0, 1]; got 1.5"),
         (["run", "--group", "1"], "group must be at least 2 with advantage 'grpo': that of a group of 1 is 0"),
         (
             ["run", "--controller", "entropic", "--target", "100"],

@@ -51,6 +51,7 @@ def test_frozen():
         ({"lr": 0.0}, "lr must be positive; got 0.0"),
         ({"right_arms": 17}, "right_arms must be at most the 16 arms; got 17"),
         ({"reward_right": 1.5}, "reward_right must lie in [0, 1]; got 1.5"),
+        ({"label_noise": -0.1}, "label_noise must lie in [0, 1]; got -0.1"),
         ({"coupling": -0.1}, "coupling must lie in [0, 1]; got -0.1"),
         ({"logit_std": -1.0}, "logit_std must not be negative; got -1.0"),
     ],

@@ -37,6 +37,12 @@ def test_tables_say_how_many_states_and_arms(write):
     assert run.entropy[0, 0] == pytest.approx(-(p * np.log(p)).sum(), rel=1e-12)
 
 
+def test_label_noise(write):
+    path = write("{base: det, label_noise: .2}")
+    assert read_environment(path).label_noise == 0.2
+    assert Config(env=path, label_noise=0.0).environment() == ENVIRONMENTS["det"]
+
+
 def test_probabilities_from_a_beta_prior_are_the_runs_own(write):
     path = write("base: noisy\nsuccess_beta: [2, 6]\nstates: 200\nrollouts: 1\n")
     both, alone = simulate(Config(env=path), [3, 4]), simulate(Config(env=path), [4])

@@ -1,9 +1,10 @@
 """What an environment takes, and what it makes of it."""
 
+import numpy as np
 import pytest
 
 from toybandit import Config, simulate
-from toybandit.environments import MOST_LOGITS, Environment
+from toybandit.environments import ENVIRONMENTS, MOST_LOGITS, Environment
 
 
 def test_lists_become_tuples():
@@ -17,6 +18,29 @@ def test_the_largest_there_are():
     assert Environment(states=2**20).rows * 16 == MOST_LOGITS
     assert Environment(states=4096, coupling=0.1).rows == 4096
     assert Environment(length=40).rows == 64 * 40  # a chain, whose rows do not double
+
+
+def test_named_environments_are_what_they_are_said_to_be():
+    """Signal, passes and states as the table's docstring has them."""
+    start = {name: simulate(Config(env=name, rollouts=1), range(8)) for name in ENVIRONMENTS}
+    paid = {name: sorted(set(run.success.ravel())) for name, run in start.items()}
+    assert paid["pure"] == [0.5]
+    assert paid["det"] == [0.0, 1.0]
+    assert paid["noisy"] == paid["on"] == paid["coupled"] == paid["episodes"] == [0.3, 0.6]
+    assert {name for name, env in ENVIRONMENTS.items() if env.passes == 1} == {"exact", "on"}
+    assert ENVIRONMENTS["exact"].enumerated
+    assert ENVIRONMENTS["coupled"].coupling > 0
+    assert ENVIRONMENTS["episodes"].length == 4
+
+    tempting, rare, *others = start["trap"].success[0].T
+    assert (tempting == 0.5).all()
+    assert (rare == 1.0).all()
+    assert np.unique(others).tolist() == [0.3]
+    policies = simulate(Config(env="trap", rollouts=1), range(64), keep_policies=True).policies
+    assert policies is not None
+    average = policies[:, 0].mean((0, 1))
+    assert average[1] == pytest.approx(0.0025, rel=0.1)
+    assert average.argmax() == 0
 
 
 @pytest.mark.slow

@@ -1,8 +1,10 @@
 """The simulator's bandits behind gymnasium's interface."""
 
+import runpy
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -256,3 +258,66 @@ def test_bad_numbers_of_copies_and_steps():
         SoftmaxBanditVector(0)
     with pytest.raises(ValueError, match="max_episode_steps must be at least 1, not 0"):
         SoftmaxBanditVector(1, max_episode_steps=0)
+
+
+def test_label_noise_is_in_the_reward_and_not_in_success():
+    """Arms that always pay, flipped with probability .2: mean reward .8, ± .0025 over 25,600 steps."""
+    envs = SoftmaxBanditVector(100, success=[1.0] * 16, label_noise=0.2)
+    _, info = envs.reset(seed=0)
+    assert (info["success"] == 1).all()
+    rewards = np.stack([envs.step(np.zeros(100, int))[1] for _ in range(256)])
+    assert rewards.mean() == pytest.approx(0.8, abs=5 * 0.0025)
+    one = SoftmaxBandit(success=[1.0] * 16, label_noise=0.2)
+    one.reset(seed=0)
+    assert [one.step(0)[1] for _ in range(256)] == rewards[:, 0].tolist()
+
+
+def test_render_draws_the_observed_state_and_the_last_action():
+    env = SoftmaxBandit(env="det", states=8, render_mode="rgb_array")
+    with pytest.raises(ResetNeeded, match="call reset before render"):
+        env.render()
+    env.reset(seed=0)
+    pictures = [env.render()]
+    env.step(3)
+    pictures += [env.render(), env.render()]
+    env.policy = np.full((8, 16), 1 / 16)
+    pictures.append(env.render())
+    first, second, again, other = pictures
+    assert first.shape == (400, 640, 3)
+    assert first.dtype == np.uint8
+    np.testing.assert_array_equal(second, again)
+    assert not np.array_equal(first, second)
+    assert not np.array_equal(second, other)
+
+
+def test_render_needs_its_mode_and_changes_nothing():
+    plain, drawn = SoftmaxBandit(), SoftmaxBandit(render_mode="rgb_array")
+    assert plain.reset(seed=1)[0] == drawn.reset(seed=1)[0]
+    assert plain.render() is None
+    for arm in range(3):
+        assert drawn.render() is not None
+        assert plain.step(arm)[:2] == drawn.step(arm)[:2]
+
+
+def test_unknown_render_modes():
+    with pytest.raises(ValueError, match="unknown render mode 'ansi'; choose from rgb_array, or None"):
+        SoftmaxBandit(render_mode="ansi")
+    with pytest.raises(ValueError, match="render_mode must be None, not 'rgb_array': copies are not drawn"):
+        gymnasium.make_vec(NAME, num_envs=2, render_mode="rgb_array")
+
+
+def test_importing_the_environment_imports_no_matplotlib():
+    code = "import sys, toybandit.gym_env as g; g.SoftmaxBandit().reset(); print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("env", "reached"), [("det", 0.95), ("noisy", 0.57)])
+def test_ppo_of_stable_baselines3_learns(env, reached):
+    """From .25 and .375, those of the uniform policy; the best possible are 1 and .6."""
+    pytest.importorskip("stable_baselines3")
+    example = runpy.run_path(str(Path(__file__).parents[2] / "examples/ppo_bandit.py"))
+    before, after = example["learn"](env, seed=0)
+    assert before < 0.4
+    assert after > reached

@@ -1,5 +1,7 @@
 """Rollouts: sampled frequencies, enumerated expectations."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -7,7 +9,7 @@ from entrostat import get_advantage
 from toybandit.environments import NOISY, Environment
 from toybandit.luck import Luck
 from toybandit.policy import Policy, logit_gradient
-from toybandit.problem import draw_problem
+from toybandit.problem import draw_problem, with_label_noise
 from toybandit.rollout import enumerate_rollout, sample_responses, sample_rollout
 
 SEEDS = torch.arange(2)
@@ -74,3 +76,53 @@ def test_enumerated_outcomes_give_the_gradient_of_the_expected_reward():
     (torch.softmax(logits, -1) * SUCCESS).sum().backward()
     assert logits.grad is not None
     torch.testing.assert_close(logit_gradient(POLICY, rollout.arm, weight, None), logits.grad, rtol=0, atol=1e-15)
+
+
+def test_label_noise_flips_single_rewards_and_nothing_else():
+    """As a loop over responses. Of 524,288 rewards, a share of .2 ± .00055 is flipped."""
+    luck, noise = Luck(SEEDS, 64, 4096), 0.2
+    clean, noisy = (sample_rollout(POLICY, SUCCESS, get_advantage("dr_grpo"), luck, 3, noise=e) for e in (0.0, noise))
+    assert torch.equal(clean.arm, noisy.arm)
+    draws = luck("label noise", 3)[1, 5].tolist()
+    rewards = clean.reward[1, 5].tolist()
+    flipped = [1 - reward if draw < noise else reward for reward, draw in zip(rewards, draws, strict=True)]
+    assert noisy.reward[1, 5].tolist() == flipped
+    assert float((clean.reward != noisy.reward).double().mean()) == pytest.approx(noise, abs=5 * 0.00055)
+    seen = with_label_noise((POLICY.p * SUCCESS).sum(-1), noise)
+    z = (noisy.reward.mean(-1) - seen) / (seen * (1 - seen) / 4096).sqrt()
+    assert 0.7 < z.square().mean() < 1.3
+    torch.testing.assert_close(noisy.advantage, noisy.reward - noisy.reward.mean(-1, keepdim=True))
+
+
+def test_label_noise_flips_whole_responses():
+    tree = Environment(states=2, arms=4, length=3, branching=2, group=64, right_arms=2, label_noise=0.3)
+    logits, success = draw_problem(tree, SEEDS, torch.float64)
+    luck = Luck(SEEDS, 2, 64)
+    clean, noisy = (
+        sample_responses(Policy(logits), success, replace(tree, label_noise=e), get_advantage("grpo"), luck, 1)
+        for e in (0.0, 0.3)
+    )
+    flipped = (luck("label noise", 1) < 0.3).repeat_interleave(3, -1)
+    assert torch.equal(clean.reward != noisy.reward, flipped)
+
+
+def test_without_label_noise_no_number_is_drawn_for_it():
+    asked = []
+
+    def luck(purpose: str, rollout: int) -> torch.Tensor:
+        asked.append(purpose)
+        return torch.full((2, 64, 4), 0.5, dtype=torch.float64)
+
+    sample_rollout(POLICY, SUCCESS, get_advantage("grpo"), luck, 0)
+    assert asked == ["arm", "reward"]
+
+
+def test_enumerated_outcomes_include_label_noise():
+    """Each pair's probability is p·q' with q' = q(1 − 2e) + e; the expected gradient is 1 − 2e of the clean one."""
+    clean, noisy = (enumerate_rollout(POLICY, with_label_noise(SUCCESS, e)) for e in (0.0, 0.2))
+    for arm in range(16):
+        q = SUCCESS[..., arm] * 0.8 + (1 - SUCCESS[..., arm]) * 0.2
+        torch.testing.assert_close(noisy.frequency[..., arm], 32 * POLICY.p[..., arm] * q)
+        torch.testing.assert_close(noisy.frequency[..., 16 + arm], 32 * POLICY.p[..., arm] * (1 - q))
+    step = [logit_gradient(POLICY, x.arm, (x.frequency * x.advantage / 32).flatten(1), None) for x in (clean, noisy)]
+    torch.testing.assert_close(step[1], 0.6 * step[0], rtol=0, atol=1e-15)

@@ -1,9 +1,10 @@
-"""The simulator against plain loops, itself in other batches, and what it should be exact about."""
+"""The simulator against itself in other batches, and what it should be exact about; plain loops: test_plain_loops."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from reference import entropy_of_runs
 
 from entrostat import Chain, list_controllers
 from entrostat.numbers.support import Support, truncated_entropy
@@ -97,21 +98,6 @@ def test_the_reference_of_a_thermostat_is_the_start(mode):
 def test_no_seeds():
     with pytest.raises(ValueError, match="seeds must name at least one run"):
         simulate(Config(), [])
-
-
-@pytest.mark.parametrize("env", ["noisy", "on", "det"])
-def test_equal_to_plain_loops(env):
-    config = Config(env=env, states=3, rollouts=6, arms=8, group=6)
-    ours = simulate(config, [4, 7]).entropy
-    np.testing.assert_allclose(ours, entropy_of_runs(config.environment(), [4, 7]), rtol=0, atol=1e-12)
-
-
-def test_plain_loops_with_other_bounds():
-    args = {"eps_low": 0.05, "eps_high": 0.05}
-    config = Config(controller_args=args, states=3, rollouts=4, arms=8)
-    ours = simulate(config, [1]).entropy
-    np.testing.assert_allclose(ours, entropy_of_runs(config.environment(), [1], clip=0.05), rtol=0, atol=1e-12)
-    assert np.abs(ours - simulate(Config(states=3, rollouts=4, arms=8), [1]).entropy).max() > 1e-3
 
 
 @pytest.mark.parametrize("controller", list_controllers())
@@ -325,3 +311,35 @@ def test_passes_that_are_watched_are_not_compiled():
     assert not compiled(predict=True)
     assert not compiled(diagnostics=True)
     assert not compiled(watch=lambda *seen: None)
+
+
+@pytest.mark.parametrize("env", ["noisy", "episodes"])
+def test_label_noise_is_in_what_training_sees_and_not_in_what_is_recorded(env):
+    """The first rollout, before any update: same policy and same recorded reward, other rewards in the tokens."""
+    seen = []
+    config = Config(env=env, states=4, rollouts=3, passes=1)
+    clean, noisy = (
+        simulate(replace(config, label_noise=e), [1, 2], watch=lambda tokens, plan: seen.append(tokens.get("reward")))
+        for e in (None, 0.4)
+    )
+    assert 0.2 < float((seen[0] != seen[3]).double().mean()) < 0.6
+    np.testing.assert_array_equal(clean.success, noisy.success)
+    np.testing.assert_array_equal(clean.reward[:, 0], noisy.reward[:, 0])
+    np.testing.assert_allclose(noisy.metrics["reward_seen"], 0.2 * noisy.reward + 0.4, rtol=1e-14)
+    assert "reward_seen" not in clean.metrics
+    assert not np.array_equal(clean.logits, noisy.logits)
+
+
+def test_label_noise_of_zero_is_none():
+    config = Config(states=4, rollouts=5)
+    one, other = (simulate(c, [3]) for c in (config, replace(config, label_noise=0.0)))
+    np.testing.assert_array_equal(one.logits, other.logits)
+    assert one.metrics.keys() == other.metrics.keys()
+
+
+def test_label_noise_shortens_the_expected_step():
+    """With noise e the expected gradient is 1 − 2e of the clean one; with e = .5 nothing is learnt."""
+    clean = simulate(Config(env="exact", rollouts=50, lr=0.3))
+    noisy = simulate(Config(env="exact", rollouts=50, lr=0.5, label_noise=0.2))
+    np.testing.assert_allclose(noisy.logits, clean.logits, rtol=1e-10)
+    assert np.abs(simulate(Config(env="exact", rollouts=50, label_noise=0.5)).logits).max() < 1e-13

@@ -69,6 +69,9 @@ class Config:
     """Probability that a right arm is rewarded."""
     reward_wrong: float | None = None
     """Probability that another arm is rewarded."""
+    label_noise: float | None = None
+    """Probability that the verifier flips the 0/1 reward of a response. Training sees the flipped reward; the recorded
+    reward is without this noise."""
     coupling: float | None = None
     """Share of a state's update that every other state gets."""
     advantage: str | None = None

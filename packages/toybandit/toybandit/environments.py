@@ -57,6 +57,9 @@ class Environment:
     """Probability that a right arm is rewarded with 1."""
     reward_wrong: Probability = 0.3
     """Probability that another arm is rewarded with 1."""
+    label_noise: Probability = 0.0
+    """Probability that the verifier flips the reward of a response. Training sees the flipped reward; every recorded
+    `reward` and `success` is without this noise."""
     coupling: Probability = 0.0
     """Off-diagonal entry of the state-similarity kernel: share of a state's update that every other state gets."""
     advantage: str | None = "grpo"

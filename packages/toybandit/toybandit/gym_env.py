@@ -12,7 +12,10 @@ never terminates; it is truncated after `max_episode_steps`, an argument of `mak
 
 `seed` selects the bandit, the same one that `simulate` learns in the run with this seed; all copies of a vector
 environment share it. `reset(seed=...)` seeds states and rewards; copy i has `seed + i`. `info` holds the `success`
-probabilities of the arms in the observed state, and their initial `logits`.
+probabilities of the arms in the observed state, and their initial `logits`. `label_noise=e` flips a reward with
+probability e; `success` is without this noise.
+
+With `render_mode="rgb_array"`, `render` draws the last action with its reward, and the observed state.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,26 +43,34 @@ BLOCK = 264
 """Steps whose random numbers are drawn at once, one uniform number u each: the whole part of S·u is the next state, and
 the fraction is the luck, which gives the reward if it is below the success probability. An odd number of cache lines,
 so that the columns of a block spread over the cache."""
+RENDER_MODES = ["rgb_array"]
 
 
 class SoftmaxBandit(gymnasium.Env[Any, Any]):
     """Environment of one bandit.
 
     env: name of an environment, or a YAML file; numbers: fields of `Environment` that differ from it.
+    render_mode: "rgb_array", or None to draw nothing.
     Raises ValueError, one line, on an invalid argument and on an action that is not an arm.
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": 4}  # noqa: RUF012
 
-    def __init__(self, *, env: str = "noisy", seed: int = 0, **numbers: Any) -> None:
-        self.logits, self.success = draw_tables(env, seed, numbers)
+    def __init__(self, *, env: str = "noisy", seed: int = 0, render_mode: str | None = None, **numbers: Any) -> None:
+        if render_mode is not None and render_mode not in RENDER_MODES:
+            raise ValueError(f"unknown render mode {render_mode!r}; choose from {', '.join(RENDER_MODES)}, or None")
+        self.render_mode = render_mode
+        self.logits, self.success, rewarded = draw_tables(env, seed, numbers)
+        self.policy: Array = _softmax(self.logits)
+        """Probabilities of the arms that `render` draws, (S, K): the initial policy's; set them to a learner's."""
         states, arms = self.success.shape
         self.observation_space, self.action_space = Discrete(states), Discrete(arms)
         self._states, self._arms = states, arms
-        self._probability = self.success.tolist()
+        self._probability = rewarded.tolist()
         self._rows = list(zip(self.success, self.logits, strict=True))
         self._ahead: list[float] = []
         self._state: int | None = None
+        self._last: tuple[int, int, bool] | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, Infos]:
         """Begin an episode; without a seed, continue the random numbers of the last one."""
@@ -67,6 +78,7 @@ class SoftmaxBandit(gymnasium.Env[Any, Any]):
         if seed is not None:
             self._ahead = []
         _, self._state = self._draw()
+        self._last = None
         return self._state, self._info(self._state)
 
     def step(self, action: int) -> tuple[int, float, bool, bool, Infos]:
@@ -76,9 +88,22 @@ class SoftmaxBandit(gymnasium.Env[Any, Any]):
         arm = _as_integer("action", action)
         if not 0 <= arm < self._arms:
             raise ValueError(f"action must be an arm, 0 to {self._arms - 1}, not {arm}")
-        probability = self._probability[self._state][arm]
+        state, probability = self._state, self._probability[self._state][arm]
         luck, self._state = self._draw()
-        return self._state, float(luck < probability), False, False, self._info(self._state)
+        rewarded = luck < probability
+        self._last = state, arm, rewarded
+        return self._state, float(rewarded), False, False, self._info(self._state)
+
+    def render(self) -> NDArray[np.uint8] | None:
+        """Return a picture (400, 640, 3): above the state of the last action, which is marked; below the observed one.
+
+        Each arm has its probability of success and beside it the policy's. Returns None without a render mode.
+        """
+        if self.render_mode is None:
+            return None
+        if self._state is None:
+            raise ResetNeeded("call reset before render")
+        return _picture(self.success, self.policy, self._state, self._last)
 
     def _draw(self) -> tuple[float, int]:
         """Return the uniform number that decides a step's reward, and the next state."""
@@ -97,6 +122,7 @@ class SoftmaxBanditVector(VectorEnv[Indices, Indices, NDArray[Any]]):
     """Copies of one bandit. Copy i has the same states and rewards as `SoftmaxBandit` with its seed.
 
     max_episode_steps: steps after which all copies are truncated, and the next step resets them; None for no limit.
+    render_mode: None; copies are not drawn.
     The other arguments, and the errors, are those of `SoftmaxBandit`.
     """
 
@@ -109,13 +135,18 @@ class SoftmaxBanditVector(VectorEnv[Indices, Indices, NDArray[Any]]):
         max_episode_steps: int | None = None,
         env: str = "noisy",
         seed: int = 0,
+        render_mode: None = None,
         **numbers: Any,
     ) -> None:
+        if render_mode is not None:
+            raise ValueError(
+                f"render_mode must be None, not {render_mode!r}: copies are not drawn; draw a SoftmaxBandit"
+            )
         for name, value in (("num_envs", num_envs), ("max_episode_steps", max_episode_steps)):
             if value is not None and _as_integer(name, value) < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
         self.num_envs, self.max_episode_steps = num_envs, max_episode_steps
-        self.logits, self.success = draw_tables(env, seed, numbers)
+        self.logits, self.success, self._probability = draw_tables(env, seed, numbers)
         self._states, self._arms = self.success.shape
         self.single_observation_space, self.single_action_space = Discrete(self._states), Discrete(self._arms)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -143,7 +174,7 @@ class SoftmaxBanditVector(VectorEnv[Indices, Indices, NDArray[Any]]):
         if self._state is None:
             raise ResetNeeded("call reset before step")
         over = self._elapsed == self.max_episode_steps
-        probability = self.success[self._state, self._as_arms(actions)]
+        probability = self._probability[self._state, self._as_arms(actions)]
         luck, self._state = self._draw()
         reward = np.zeros(self.num_envs) if over else (luck < probability).astype(np.float64)
         self._elapsed = 0 if over else self._elapsed + 1
@@ -183,11 +214,14 @@ class SoftmaxBanditVector(VectorEnv[Indices, Indices, NDArray[Any]]):
         return known | {f"_{name}": np.ones(self.num_envs, dtype=np.bool_) for name in known}
 
 
-def draw_tables(env: str, seed: int, numbers: Mapping[str, Any]) -> tuple[Array, Array]:
-    """Return initial logits and success probabilities (S, K) of the bandit that `simulate` learns with this seed."""
+def draw_tables(env: str, seed: int, numbers: Mapping[str, Any]) -> tuple[Array, Array, Array]:
+    """Return initial logits and success probabilities (S, K) of the bandit that `simulate` learns with this seed.
+
+    The third table holds the probabilities of a reward of 1: those of success with label noise.
+    """
     import torch
 
-    from .problem import draw_problem
+    from .problem import draw_problem, with_label_noise
 
     known = [field.name for field in fields(Environment)]
     for name, value in {**numbers, "seed": seed}.items():
@@ -200,10 +234,44 @@ def draw_tables(env: str, seed: int, numbers: Mapping[str, Any]) -> tuple[Array,
     environment = Config(env=env, **numbers).environment()
     if environment.length != 1:
         raise ValueError(f"length must be 1, not {environment.length}: an action here is a whole response")
-    logits, success = (x[0].numpy() for x in draw_problem(environment, torch.tensor([seed]), torch.float64))
-    for table in (logits, success):
+    problem = draw_problem(environment, torch.tensor([seed]), torch.float64)
+    rewarded = with_label_noise(problem.success, environment.label_noise)
+    logits, success, probability = (x[0].numpy() for x in (*problem, rewarded))
+    for table in (logits, success, probability):
         table.setflags(write=False)
-    return logits, success
+    return logits, success, probability
+
+
+def _softmax(logits: Array) -> Array:
+    p: Array = np.exp(logits - logits.max(-1, keepdims=True))
+    return p / p.sum(-1, keepdims=True)
+
+
+def _picture(success: Array, policy: Array, state: int, last: tuple[int, int, bool] | None) -> NDArray[np.uint8]:
+    """Return the last action above the observed state, as RGB (400, 640, 3)."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4), dpi=100, layout="constrained")
+    canvas = FigureCanvasAgg(figure)
+    above, below = figure.subplots(2, 1, sharex=True)
+    arm = np.arange(success.shape[1])
+    for axes, shown in ((above, last and last[0]), (below, state)):
+        axes.set(ylim=(0, 1.2), yticks=(0, 0.5, 1), ylabel="probability")
+        if shown is None:
+            axes.set_title("no action yet", fontsize=9)
+            continue
+        axes.set_title(f"observed: state {shown} of {len(success)}", fontsize=9)
+        axes.bar(arm - 0.2, success[shown], 0.4, color="#009E73", label="success")
+        axes.bar(arm + 0.2, policy[shown], 0.4, color="#0072B2", label="policy")
+    if last is not None:
+        shown, pulled, rewarded = last
+        above.set_title(f"last action: arm {pulled} in state {shown}, reward {int(rewarded)}", fontsize=9)
+        above.axvspan(pulled - 0.5, pulled + 0.5, color="#009E73" if rewarded else "#D55E00", alpha=0.3, zorder=0)
+    below.set_xlabel("arm")
+    below.legend(frameon=False, ncols=2, fontsize=8, loc="upper right")
+    canvas.draw()
+    return np.ascontiguousarray(np.asarray(canvas.buffer_rgba())[..., :3])
 
 
 def _as_integer(name: str, value: Any) -> int:

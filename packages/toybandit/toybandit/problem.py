@@ -17,7 +17,7 @@ class Problem(NamedTuple):
     logits: Tensor
     """Initial logits, (R, rows, K)."""
     success: Tensor
-    """Probability that an arm is rewarded with 1, (R, rows, K)."""
+    """Probability that an arm is rewarded with 1, without label noise, (R, rows, K)."""
 
 
 def draw_problem(environment: Environment, seeds: Tensor, dtype: torch.dtype) -> Problem:
@@ -44,6 +44,11 @@ def draw_problem(environment: Environment, seeds: Tensor, dtype: torch.dtype) ->
 def rows_of(table: Table) -> Tensor:
     """Return a table with one row or all rows as a float64 tensor."""
     return torch.tensor(table, dtype=torch.float64)
+
+
+def with_label_noise(success: Tensor, noise: float) -> Tensor:
+    """Return the probability of a reward of 1 if the verifier flips rewards with probability e: p·(1 − 2e) + e."""
+    return success if noise == 0 else success * (1 - 2 * noise) + noise
 
 
 def draw_beta(parameters: tuple[float, float], seeds: Tensor, like: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ class Rollout:
     arm: Tensor
     """Arm of each token, int64 (R, S, n), numbered across all rows of its prompt."""
     reward: Tensor
-    """Reward of each token's response, 0 or 1, (R, S, n)."""
+    """Reward of each token's response that training sees, 0 or 1, (R, S, n): flipped where label noise flips it."""
     advantage: Tensor
     """Advantage of each token, (R, S, n)."""
     frequency: Tensor | None = None
@@ -33,25 +33,39 @@ class Rollout:
 
 
 def respond(
-    p: Tensor, success: Tensor, draw: Tensor, reward_draw: Tensor, advantage: Advantage, groups: Segments
+    p: Tensor,
+    success: Tensor,
+    draw: Tensor,
+    reward_draw: Tensor,
+    advantage: Advantage,
+    groups: Segments,
+    flipped: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return arms, Bernoulli rewards and advantages, (R, S, G) each, from tables (R, S, K) and uniform draws (R, S, G).
 
+    flipped: True where label noise flips the reward, bool (R, S, G); None without label noise.
     Draws stay float64 whatever the tables' dtype: in float32 the largest would round to 1 and miss every probability.
     """
     arm = inverse_cdf(p.cumsum(-1), draw)
-    return arm, *judged(success.gather(-1, arm), reward_draw, advantage, groups)
+    return arm, *judged(success.gather(-1, arm), reward_draw, advantage, groups, flipped)
 
 
-Respond = Callable[[Tensor, Tensor, Tensor, Tensor, Advantage, Segments], tuple[Tensor, Tensor, Tensor]]
+Respond = Callable[[Tensor, Tensor, Tensor, Tensor, Advantage, Segments, Tensor | None], tuple[Tensor, Tensor, Tensor]]
 
 
 def sample_rollout(
-    policy: Policy, success: Tensor, advantage: Advantage, luck: Luck, step: int, respond: Respond = respond
+    policy: Policy,
+    success: Tensor,
+    advantage: Advantage,
+    luck: Luck,
+    step: int,
+    respond: Respond = respond,
+    noise: float = 0.0,
 ) -> Rollout:
-    """Draw G arms and their Bernoulli rewards in every state."""
+    """Draw G arms and their Bernoulli rewards in every state. noise: probability that a reward is flipped."""
     draws = luck("arm", step), luck("reward", step)
-    arm, reward, value = respond(policy.p, success, *draws, advantage, groups_of(*draws[0].shape[1:], success.device))
+    groups = groups_of(*draws[0].shape[1:], success.device)
+    arm, reward, value = respond(policy.p, success, *draws, advantage, groups, flips(luck, step, noise))
     return Rollout(arm=arm, reward=reward, advantage=value)
 
 
@@ -62,21 +76,38 @@ def sample_responses(
     node, choice = sample_episodes(policy, environment, luck, step)
     arm = node * environment.arms + choice
     of_arm = per_prompt(success, environment.states).gather(-1, arm.flatten(2)).reshape(arm.shape)
-    reward, value = judge_responses(of_arm.mean(-1), advantage, luck, step)
+    reward, value = judge_responses(of_arm.mean(-1), advantage, luck, step, environment.label_noise)
     spread = (x.repeat_interleave(environment.length, -1) for x in (reward, value))
     return Rollout(arm=arm.flatten(2), node=node.flatten(2), **dict(zip(("reward", "advantage"), spread, strict=True)))
 
 
-def judge_responses(probability: Tensor, advantage: Advantage, luck: Luck, step: int) -> tuple[Tensor, Tensor]:
-    """Return Bernoulli rewards of responses and their advantages, (R, S, G) each, from their success probabilities."""
+def judge_responses(
+    probability: Tensor, advantage: Advantage, luck: Luck, step: int, noise: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """Return Bernoulli rewards of responses and their advantages, (R, S, G) each, from their success probabilities.
+
+    noise: probability that a reward is flipped.
+    """
     groups = groups_of(*probability.shape[1:], probability.device)
-    return judged(probability, luck("reward", step), advantage, groups)
+    return judged(probability, luck("reward", step), advantage, groups, flips(luck, step, noise))
 
 
-def judged(probability: Tensor, draw: Tensor, advantage: Advantage, groups: Segments) -> tuple[Tensor, Tensor]:
-    """Return rewards and advantages as `judge_responses` does, from given uniform draws (R, S, G)."""
+def judged(
+    probability: Tensor, draw: Tensor, advantage: Advantage, groups: Segments, flipped: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Return rewards and advantages as `judge_responses` does, from given uniform draws (R, S, G) and flips."""
     reward = (draw < probability).to(probability.dtype)
+    if flipped is not None:
+        reward = torch.where(flipped, 1 - reward, reward)
     return reward, advantage(reward.flatten(1), groups).reshape(reward.shape)
+
+
+def flips(luck: Luck, step: int, noise: float) -> Tensor | None:
+    """Return True where label noise flips a reward, bool (R, S, G); None, without a draw, if there is no noise.
+
+    The flips have random numbers of their own: the rewards before they are flipped do not depend on the noise.
+    """
+    return None if noise == 0 else luck("label noise", step) < noise
 
 
 @lru_cache(maxsize=64)
@@ -91,6 +122,7 @@ def enumerate_rollout(policy: Policy, success: Tensor) -> Rollout:
     """Return every arm rewarded and every arm not rewarded, as 2K tokens with probabilities p·q and p·(1−q).
 
     The advantage is the reward minus the state's expected reward ρ = Σ p·q.
+    success: q, label noise included if there is any (`problem.with_label_noise`).
     """
     arms = success.shape[-1]
     arm = torch.arange(arms).repeat(2).expand(*success.shape[:-1], 2 * arms)

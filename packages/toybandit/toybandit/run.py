@@ -14,14 +14,22 @@ from entrostat.settings.out_folder import lock_folder
 
 from .config import Config
 from .environments import Table
-from .trajectory import divergence, last_third
+from .trajectory import Array, Trajectory, divergence, last_third
+from .uncertainty import FACTOR, Measured, mean
 
 DESCRIPTION = """Simulate a bandit under an entropy controller.
 
 Example: toybandit run --env noisy --controller entropic --target 0.6 --set tau=0 --set ki=0.05
 
 Writes a run log (config.yaml, manifest.json, metrics.jsonl), trajectory.npz with the numbers of every run, and
-entropy.png. Numbers of the environment keep their values unless a flag sets them."""
+entropy.png. Numbers of the environment keep their values unless a flag sets them.
+
+Unless the controller is grpo (or ppo, the same), plain grpo is simulated with the same seeds: entropy.png shows both,
+and the output says what control cost in reward."""
+PLAIN = "grpo"
+"""Controller that others are compared with: plain clipping without entropy control."""
+SAME = (PLAIN, "ppo")
+"""Its names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +55,9 @@ class RunFlags(Config):
     """Output folder. Default: runs/ENV-CONTROLLER."""
     overwrite: bool = False
     """Overwrite an existing run."""
+    beside: bool = True
+    """Also simulate plain grpo with the same seeds, draw it in entropy.png, and print the difference in reward.
+    --no-beside saves half of the time."""
 
     def __post_init__(self) -> None:
         """No-op: `config` builds and checks the configuration."""
@@ -78,12 +89,15 @@ def run_command(args: Sequence[str]) -> int:
     tried = simulate(replace(config, rollouts=1), seeds, diagnostics=flags.diagnostics)
     _require_finite(tried.entropy[:, -1].mean(), 1)
     with lock_folder(out), writing(out):
-        record(config, seeds, out, flags.diagnostics)
+        record(config, seeds, out, flags.diagnostics, flags.beside)
     return 0
 
 
-def record(config: Config, seeds: Sequence[int], out: Path, diagnostics: bool = False) -> None:
-    """Simulate with a progress bar, write all files into `out`, and print one line."""
+def record(config: Config, seeds: Sequence[int], out: Path, diagnostics: bool = False, beside: bool = False) -> None:
+    """Simulate with a progress bar, write all files into `out`, and print the outcome.
+
+    beside: compare with plain grpo, unless that is the controller.
+    """
     from rich.console import Console
     from rich.progress import Progress
 
@@ -108,18 +122,57 @@ def record(config: Config, seeds: Sequence[int], out: Path, diagnostics: bool = 
             trajectory = simulate(config, seeds, diagnostics=diagnostics, on_rollout=on_rollout)
         finally:
             log.close()
+        seconds = time.perf_counter() - start
+        plain = simulate(uncontrolled(config), seeds) if beside and config.controller not in SAME else None
     _require_finite(trajectory.entropy[:, -1].mean(), rollouts)
     trajectory.save(out / "trajectory.npz")
-    entropy_figure(trajectory, out / "entropy.png")
+    entropy_figure(trajectory, out / "entropy.png", None if plain is None or plain.diverged else plain)
     target = "" if trajectory.target is None else f", target {last_third(trajectory.target).mean():g}"
     console.print(
         f"{config.controller} in {config.env}: entropy {trajectory.entropy[:, 0].mean():.3f} → "
         f"{trajectory.entropy[:, -1].mean():.3f} nats (last third {trajectory.entropy_held.mean():.3f}{target}), "
         f"expected reward {trajectory.reward[:, 0].mean():.3f} → {trajectory.reward[:, -1].mean():.3f}; "
-        f"{len(seeds)} runs of {rollouts} rollouts in {time.perf_counter() - start:.1f} s; {out}",
+        f"{len(seeds)} runs of {rollouts} rollouts in {seconds:.1f} s; {out}",
         highlight=False,
         soft_wrap=True,
     )
+    if plain is not None:
+        console.print(comparison(trajectory, plain), highlight=False, soft_wrap=True)
+
+
+def uncontrolled(config: Config) -> Config:
+    """Return the same simulation under plain grpo."""
+    return replace(config, controller=PLAIN, preset="paper", target=None, controller_args={})
+
+
+def comparison(controlled: Trajectory, plain: Trajectory) -> str:
+    """Return a table of final entropy and late reward, and a line on the cost of control, paired by seeds."""
+    if plain.diverged:
+        return f"{PLAIN} with the same seeds: {next(iter(plain.diverged.values()))}"
+    names = [run.config.controller for run in (controlled, plain)]
+    width = max(map(len, names))
+    lines = [f"{'':{width}}  final entropy (nats)  reward, last fifth"]
+    for name, run in zip(names, (controlled, plain), strict=True):
+        entropy, reward = (f"{mean(values):.3f}" for values in (run.entropy[:, -1], late_reward(run)))
+        lines.append(f"{name:{width}}  {entropy:20}  {reward}")
+    return "\n".join(
+        [*(line.rstrip() for line in lines), cost_of_control(late_reward(plain) - late_reward(controlled))]
+    )
+
+
+def cost_of_control(lost: Array) -> str:
+    """Return a line on the reward lost by control, (runs,), a loss only beyond FACTOR standard errors."""
+    cost, seeds = mean(lost), f"{len(lost)} seeds" if len(lost) > 1 else "one seed, so no error is known"
+    if not cost or abs(cost) <= FACTOR * cost.error:
+        return f"no measurable cost of control: {cost:+.4f} of reward ({seeds})"
+    size = Measured(abs(cost), cost.error)
+    return f"control {'cost' if cost > 0 else 'gained'} {size:.4f} of reward ({seeds})"
+
+
+def late_reward(trajectory: Trajectory) -> Array:
+    """Return the mean expected reward over the last fifth of the rollouts, (runs,)."""
+    late: Array = trajectory.reward[:, -(trajectory.reward.shape[1] // 5 or 1) :].mean(1)
+    return late
 
 
 def _require_finite(entropy: float, rollouts: int) -> None:

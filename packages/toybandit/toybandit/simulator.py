@@ -35,7 +35,7 @@ from .policy import (
     truncated,
     truncated_gradient,
 )
-from .problem import coupling_kernel, draw_problem
+from .problem import coupling_kernel, draw_problem, with_label_noise
 from .rollout import Respond, Rollout, enumerate_rollout, respond, sample_responses, sample_rollout
 from .token_metrics import TokenMetrics
 from .trajectory import Array, Trajectory
@@ -163,6 +163,8 @@ class _Simulation:
             mean_entropy = token_mean(policy.entropy, policy, self.environment)
             reward = token_mean((policy.p * self.success).sum(-1), policy, self.environment)
             self.record({"entropy": mean_entropy, "reward": reward})
+            if self.environment.label_noise > 0:
+                self.record({"reward_seen": with_label_noise(reward, self.environment.label_noise)})
             if self.policies is not None:
                 self.policies.append(policy.p.double().cpu())
             if self.metrics is not None:
@@ -182,10 +184,11 @@ class _Simulation:
     def roll_out(self, policy: Policy, step: int) -> Rollout:
         environment = self.environment
         if environment.group is None:
-            return enumerate_rollout(policy, self.success)
+            return enumerate_rollout(policy, with_label_noise(self.success, environment.label_noise))
         if environment.length > 1:
             return sample_responses(policy, self.success, environment, self.advantage, self.luck, step)
-        return sample_rollout(policy, self.success, self.advantage, self.luck, step, self.respond)
+        noise = environment.label_noise
+        return sample_rollout(policy, self.success, self.advantage, self.luck, step, self.respond, noise)
 
     def compile(self) -> None:
         """Compile passes and sampling if possible. Raise ValueError without a compiler or on a device but the CPU."""

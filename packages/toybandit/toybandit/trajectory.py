@@ -31,13 +31,14 @@ class Trajectory:
     """Mean entropy over states before each rollout and at the end, (runs, rollouts + 1), nats."""
     reward: Array
     """Expected reward Σ_a p_a·q_a of the policy, mean over states, before each rollout's update: (runs, rollouts).
-    Not the mean of the sampled rewards: the simulator knows the reward probabilities."""
+    Not the mean of the sampled rewards: the simulator knows the reward probabilities. It is free of label noise; with
+    noise, `metrics["reward_seen"]` is the expected reward that training sees."""
     probabilities: Array
     """Final policy, (runs, rows, K): a row for each state."""
     logits: Array
     """Final logits, (runs, rows, K)."""
     success: Array
-    """Probability that an arm is rewarded, (runs, rows, K)."""
+    """Probability that an arm is rewarded, without label noise, (runs, rows, K)."""
     metrics: dict[str, Array] = field(default_factory=dict)
     """Numbers of the controller's state and plan at each rollout, (runs, rollouts) each; those of the plan are means
     over the passes."""

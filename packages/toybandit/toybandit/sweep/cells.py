@@ -23,7 +23,10 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """Name of the cell, the same for the same run in any grid."""
-        asked = json.dumps({**self.config.resolved(), "seed": self.seed}, sort_keys=True)
+        settings = {**self.config.resolved(), "seed": self.seed}
+        if not settings["label_noise"]:
+            del settings["label_noise"]  # sweeps from before the setting go on
+        asked = json.dumps(settings, sort_keys=True)
         return hashlib.sha256(asked.encode()).hexdigest()[:16]
 
     def __eq__(self, other: object) -> bool:

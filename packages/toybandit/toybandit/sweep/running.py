@@ -2,11 +2,12 @@
 
 import multiprocessing
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from types import ModuleType
+from typing import TypeVar
 
 from entrostat.settings.installation import missing
 
@@ -16,6 +17,14 @@ from .measure import Row, measure
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 """Environment variables to set before Ray is imported, so that it is a single node at 127.0.0.1 on any system: without
 them, Ray replaces its node address by a public one, even if an address was set."""
+
+CRASHED = (
+    "a process of the sweep crashed, perhaps out of memory: "
+    "use fewer --workers or a smaller --batch; the same command resumes the sweep"
+)
+"""Error of a sweep with a process that ended early."""
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 
 
 def run_calls(calls: Sequence[Call], workers: str = "1") -> Iterator[list[Row]]:
@@ -27,21 +36,27 @@ def run_calls(calls: Sequence[Call], workers: str = "1") -> Iterator[list[Row]]:
         return _on_ray(calls)
     if not workers.isdigit() or int(workers) < 1:
         raise ValueError(f"workers must be a positive number or ray, not {workers!r}")
-    return map(measure, calls) if workers == "1" or len(calls) < 2 else _in_processes(calls, int(workers))
+    if workers == "1" or len(calls) < 2:
+        return map(measure, calls)
+    return (rows for _, rows in in_processes(measure, calls, int(workers), CRASHED))
 
 
-def _in_processes(calls: Sequence[Call], workers: int) -> Iterator[list[Row]]:
+def in_processes(
+    function: Callable[[Given], Made], given: Sequence[Given], workers: int, crashed: str
+) -> Iterator[tuple[int, Made]]:
+    """Yield the place and the result of the function for each of `given`, computed in new processes, as they end.
+
+    The function must be importable: a new process imports it. Raises the function's errors, and ValueError with the
+    text `crashed` if a process ends early.
+    """
     others = multiprocessing.active_children()
-    with ProcessPoolExecutor(min(workers, len(calls)), mp_context=multiprocessing.get_context("spawn")) as pool:
-        tasks = [pool.submit(measure, call) for call in calls]
+    with ProcessPoolExecutor(min(workers, len(given)), mp_context=multiprocessing.get_context("spawn")) as pool:
+        tasks = {pool.submit(function, one): place for place, one in enumerate(given)}
         try:
             for task in as_completed(tasks):
-                yield task.result()
+                yield tasks[task], task.result()
         except BrokenProcessPool:
-            raise ValueError(
-                "a process of the sweep crashed, perhaps out of memory: "
-                "use fewer --workers or a smaller --batch; the same command resumes the sweep"
-            ) from None
+            raise ValueError(crashed) from None
         except BaseException:  # Ctrl-C: stop the processes without waiting for their calls
             for process in set(multiprocessing.active_children()) - set(others):
                 process.terminate()
