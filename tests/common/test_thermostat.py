@@ -9,6 +9,7 @@ from thermostat_scene import Bandit, closed_loop, flow_of, mean_bonus_flow, obse
 
 from entrostat import StepStats, Tokens, entropy_change, make
 from entrostat.controllers.thermostat import ThermostatWarning, squared_step
+from entrostat.numbers.plant import Plant
 
 NAN = float("nan")
 SEEDS = st.integers(0, 10**6)
@@ -211,6 +212,32 @@ def test_old_readings_do_not_make_it_swing(told):
         controller = make("thermostat", target=0.6, delay=delay)
         entropies = closed_loop(controller, 0.5, 300, drift=-0.003, late=8, told=told)
         assert (max(abs(h - 0.6) for h in entropies[-100:]) < 0.01) == near
+
+
+def test_runs_may_have_delays_of_their_own():
+    together = make("thermostat", target=0.6, delay=torch.tensor([-1.0, 3.0]))
+    for h in (1.0, 0.9, 0.8):
+        together.observe(StepStats(entropy=torch.tensor([h, h]), delay=2))
+    assert together.metrics()["thermostat/delay"].tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("delay", [2.5, -1, True + 0.5, "8"])
+def test_a_delay_that_is_no_count_is_told(delay):
+    with pytest.raises(ValueError, match=r"^StepStats\.delay must be a number of rollout steps"):
+        make("thermostat", target=0.6).observe(StepStats(entropy=1.0, delay=delay))
+    with pytest.raises(ValueError, match=r"^thermostat: delay must be a (whole )?number"):
+        make("thermostat", delay=delay if delay != -1 else 0.5)
+
+
+def test_the_state_of_a_version_that_knew_no_delays_is_restored():
+    new = make("thermostat", target=0.6)
+    closed_loop(new, 0.4, 20, drift=-0.01, told=0)
+    state = new.state_dict()["thermostat"]
+    old = {name: state[name][0] for name in Plant._fields if name != "evidence"} | {"updates": state["updates"]}
+    again = make("thermostat", target=0.6)
+    again.parts[0].load_state_dict(old)
+    for name in ("gain", "drift", "entropy"):
+        assert float(getattr(again.parts[0].plant, name)) == float(getattr(new.parts[0].plant, name))
 
 
 def poisoned(gain: float, drift: float):

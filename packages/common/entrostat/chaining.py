@@ -9,6 +9,7 @@ the policy has moved since the rollout. A chain also sets the numbers of its sch
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -101,10 +102,12 @@ class Chain(Controller):
             return self.surrogate.finish(plan, context)
 
     def observe(self, stats: StepStats) -> None:
-        """Let all parts observe a rollout. Raises ValueError on an entropy below 0, which no policy over tokens has."""
+        """Let all parts observe a rollout. Raises ValueError on an entropy below 0, and on a delay that is no count."""
         lowest = float(reading(stats.entropy).nan_to_num(nan=0.0).amin())
         if lowest < -ROUNDED:
             raise ValueError(f"StepStats.entropy is {lowest:.3g} nats, below 0: pass the entropy, not its negative")
+        if stats.delay is not None and (not isinstance(stats.delay, Integral) or stats.delay < 0):
+            raise ValueError(f"StepStats.delay must be a number of rollout steps, 0 or more, not {stats.delay!r}")
         self.samples.rollout_ended()
         stats = self.scheduling.observe(stats)
         for part in self._observing:

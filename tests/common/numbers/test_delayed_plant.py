@@ -10,7 +10,7 @@ NAN = float("nan")
 USUAL = {"forgetting": 0.99, "drift_rate": 0.1}
 
 
-def followed(readings, signals, delay=None, bounds=None, **limits) -> DelayedPlant:
+def followed(readings, signals, delay=-1, bounds=None, **limits) -> DelayedPlant:
     plant = DelayedPlant.prior(1.0)
     bounds = bounds or [False] * len(signals)
     for h, u, b in zip(readings, signals, bounds, strict=True):
@@ -62,7 +62,7 @@ def test_noise_alone_is_no_delay():
     for _ in range(100):
         h = 0.6 + 0.05 * torch.randn(200, generator=g, dtype=torch.float64)
         u = 0.1 * (0.6 - plant.entropy.nan_to_num(nan=0.6))
-        plant = plant.observe(h, u, bound=torch.tensor(False), delay=None, forgetting=0.99, drift_rate=0.1)
+        plant = plant.observe(h, u, bound=torch.tensor(False), delay=-1, forgetting=0.99, drift_rate=0.1)
     assert (plant.delay > 0).double().mean() < 0.2
     assert (plant.entropy - 0.6).abs().max() < 0.15
 
@@ -115,7 +115,7 @@ def test_runs_side_by_side_are_runs_alone_and_nan_leaves_a_run_where_it_is():
         assert float(together.delay[i]) == float(alone.delay)
         assert float(together.entropy[i]) == pytest.approx(float(alone.entropy), rel=1e-5)
     unknown, moved = torch.tensor([NAN, NAN]), torch.tensor([9.0, 9.0])
-    still = together.observe(unknown, moved, bound=torch.tensor(True), delay=None, **USUAL)
+    still = together.observe(unknown, moved, bound=torch.tensor(True), delay=-1, **USUAL)
     for old, new in zip((*together.plants, *together[1:]), (*still.plants, *still[1:]), strict=True):
         torch.testing.assert_close(old, new, rtol=0, atol=0, equal_nan=True)
 

@@ -12,6 +12,7 @@ Derivation and measurements: docs/thermostat.md.
 """
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -104,6 +105,8 @@ class Thermostat(Controller):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        whole = torch.as_tensor(self.delay).double().frac() == 0
+        self._require(whole, "delay must be a whole number of rollout steps")
         self.plant = DelayedPlant.prior(self.kappa)
         self.updates = as_state(1.0)
         """Plans per rollout step, as counted in the last step."""
@@ -131,11 +134,12 @@ class Thermostat(Controller):
         entropy = reading(stats.entropy)
         names = ("flow", "base_flow", "updates", "at_bound", "reach")
         flow, base, updates, at_bound, reach = (reading(stats.planned.get(f"thermostat/{name}", 0.0)) for name in names)
+        own, told = as_state(self.delay), as_state(-1.0 if stats.delay is None else stats.delay)
         self.plant = self.plant.observe(
             entropy,
             flow,
             bound=at_bound > 0,
-            delay=stats.delay if self.delay < 0 else self.delay,
+            delay=torch.where(own < 0, told, own),
             forgetting=self.forgetting,
             drift_rate=self.integral,
             rate=torch.minimum(as_state(self.rate), as_state(self.kappa) * reach),
@@ -255,16 +259,26 @@ class Thermostat(Controller):
         }
 
     def state_dict(self) -> dict[str, Any]:
-        plant = self.plant
-        more = {"flows": plant.flows, "bounds": plant.bounds, "delayed": plant.delay}
-        more |= {name: getattr(self, name) for name in OWN_STATE}
-        return {key: value.clone() for key, value in {**plant.plants._asdict(), **more}.items()}
+        own = {name: getattr(self, name) for name in OWN_STATE}
+        return {key: value.clone() for key, value in {**_state_of(self.plant), **own}.items()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore exactly what `state_dict` returned; also the state of a version that knew no delays."""
+        if "gain" in state and "flows" not in state:
+            held = {name: torch.as_tensor(value) for name, value in state.items()}
+            fields = {name: held.get(name, torch.zeros_like(held["gain"])) for name in Plant._fields}
+            state = {**self.state_dict(), **_state_of(DelayedPlant.of(Plant(**fields))), "updates": held["updates"]}
+        super().load_state_dict(state)
 
     def _restore(self, state: dict[str, Tensor]) -> None:
         flows, bounds, delay = (state.pop(name) for name in ("flows", "bounds", "delayed"))
         for name in OWN_STATE:
             setattr(self, name, state.pop(name))
         self.plant = DelayedPlant(Plant(**state), flows, bounds, delay)
+
+
+def _state_of(plant: DelayedPlant) -> dict[str, Tensor]:
+    return {**plant.plants._asdict(), "flows": plant.flows, "bounds": plant.bounds, "delayed": plant.delay}
 
 
 def _weighted_flow(plan: Plan, context: Context) -> tuple[Tensor, Tensor, Tensor | float]:

@@ -42,13 +42,20 @@ class DelayedPlant(NamedTuple):
         nothing = torch.zeros_like(wide)
         return cls(Plant.prior(wide), nothing, nothing.bool(), torch.zeros_like(first))
 
+    @classmethod
+    def of(cls, plant: Plant) -> "DelayedPlant":
+        """Return the estimate in which this is the plant of every delay; no delay."""
+        prior = cls.prior(plant.gain)
+        wide = (x.unsqueeze(-3 if name == "covariance" else -1) for name, x in plant._asdict().items())
+        return prior._replace(plants=Plant(*(x.expand(y.shape) for x, y in zip(wide, prior.plants, strict=True))))
+
     def observe(
         self,
         entropy: Tensor,
         u: Tensor,
         *,
         bound: Tensor,
-        delay: float | Tensor | None,
+        delay: float | Tensor,
         forgetting: float | Tensor,
         drift_rate: float | Tensor,
         rate: float | Tensor = 0.0,
@@ -56,11 +63,11 @@ class DelayedPlant(NamedTuple):
     ) -> "DelayedPlant":
         """Return the estimate after a step with the signal u (...,) and the reading `entropy` (...,), nats.
 
-        bound: mask (...,) of runs whose signal was at its bound. delay: how old the reading is, in observations; None
-        if that is not known. forgetting, drift_rate, rate, reach: see `Plant.observe`. Runs whose entropy is not finite
-        keep their estimate.
+        bound: mask (...,) of runs whose signal was at its bound. delay: how old the reading is, in observations,
+        (...,); below 0 if that is not known. forgetting, drift_rate, rate, reach: see `Plant.observe`. Runs whose
+        entropy is not finite keep their estimate.
         """
-        given = (entropy, u, forgetting, drift_rate, rate, reach, self.delay)
+        given = (entropy, u, delay, forgetting, drift_rate, rate, reach, self.delay)
         shape = torch.broadcast_shapes(*(as_state(x).shape for x in given))
         entropy, u, bound = as_state(entropy).expand(shape), as_state(u).expand(shape), bound.expand(shape)
         known = entropy.isfinite()
@@ -76,12 +83,10 @@ class DelayedPlant(NamedTuple):
             rate=_column(rate),
             reach=_column(reach),
         )
-        if delay is None:
-            best = plants.evidence.max(-1)
-            clear = best.values > _at(plants.evidence, self.delay.expand(shape)) + MARGIN
-            used = torch.where(clear, best.indices.to(self.delay), self.delay)
-        else:
-            used = as_state(delay).clamp(min=0, max=LONGEST).round().expand(shape)
+        best, told = plants.evidence.max(-1), as_state(delay)
+        clear = best.values > _at(plants.evidence, self.delay.expand(shape)) + MARGIN
+        likely = torch.where(clear, best.indices.to(self.delay), self.delay)
+        used = torch.where(told < 0, likely, told.clamp(max=LONGEST))
         return DelayedPlant(
             plants,
             torch.where(known.unsqueeze(-1), flows, self.flows),
