@@ -158,7 +158,7 @@ class Thermostat(Controller):
             return
         known, before = ~entropy.isnan(), as_state(self.target) - self.seen
         gap, wrong = (as_state(self.target) - entropy).abs(), before * added < 0
-        began = torch.where(wrong & (self.astray > 0), self.began, before.abs())
+        began = torch.where(wrong & (self.astray > 0), self.began, before.abs().nan_to_num(nan=0.0))
         self.seen, self.began = torch.where(known, entropy, self.seen), torch.where(known, began, self.began)
         self.astray = torch.where(known, torch.where(wrong, self.astray + 1, 0.0), self.astray)
         full = self.astray >= PATIENCE
