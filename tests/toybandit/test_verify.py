@@ -162,10 +162,10 @@ def test_a_number_that_has_moved(two_claims, stored, capsys):
     """The verdict stays, and the exit code and a line tell of the number."""
     command = ["verify", TWO[0], "--quick"]
     assert cli.main(command) == 0
-    assert "no stored numbers to compare with" in capsys.readouterr().out
+    assert "stored" not in capsys.readouterr().out
     (stored / "quick.json").write_text(json.dumps({TWO[0]: {"slope": 2.0}}))
     assert cli.main(command) == 0
-    assert capsys.readouterr().out.endswith("numbers of 1 claim compared with docs/theory, none moved\n")
+    assert "moved" not in capsys.readouterr().out
     (stored / "quick.json").write_text(json.dumps({TWO[0]: {"slope": 1.9}}))
     assert cli.main([*command, "--json"]) == 1
     printed = capsys.readouterr()

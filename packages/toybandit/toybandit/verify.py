@@ -101,8 +101,8 @@ def verify_command(args: Sequence[str]) -> int:
     written = flags.update or (None if flags.quick or some else out)
     if rewritten := stored_numbers.is_stored_in(written):
         stored_numbers.write_quick(list(measured(claims, QUICK, replace(flags, power=False))), stored_numbers.FOLDER)
-    parts = [report.summary(records), stored_numbers.summary(records, stored, moved), *([str(out)] if out else [])]
-    print("; ".join(parts), file=told)
+    parts = [report.summary(records), stored_numbers.summary(records, stored, moved), str(out) if out else ""]
+    print("; ".join(filter(None, parts)), file=told)
     if flags.json:
         print(report.as_json(records))
     return 0 if report.succeeded(records) and (rewritten or not moved) else 1

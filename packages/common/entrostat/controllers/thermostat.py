@@ -152,7 +152,8 @@ class Thermostat(Controller):
         """Count the steps in which the actuator pushed away from the target; after ten in vain start afresh.
 
         added: flow that it added to that of the other terms. entropy: the new reading, which no estimate has touched;
-        NaN leaves everything as it is. An actuator that only raises the entropy has no other side.
+        NaN leaves everything as it is. Nearer than ten times `rate` and half the target it may rightly push against a
+        drift. An actuator that only raises the entropy has no other side.
         """
         if self.mode == "anchor" or self.one_sided:
             return
@@ -162,8 +163,9 @@ class Thermostat(Controller):
         self.seen, self.began = torch.where(known, entropy, self.seen), torch.where(known, began, self.began)
         self.astray = torch.where(known, torch.where(wrong, self.astray + 1, 0.0), self.astray)
         full = self.astray >= PATIENCE
-        rate = as_state(self.rate)
-        stuck = full & (gap > torch.maximum(rate, self.began - rate))
+        rate, half = as_state(self.rate), as_state(self.target) / 2
+        far = torch.maximum(torch.minimum(PATIENCE * rate, half), rate)
+        stuck = full & (gap > torch.maximum(far, self.began - rate))
         self.astray = torch.where(full, 0.0, self.astray)
         if bool(stuck.any()):
             self.alarms = self.alarms + stuck

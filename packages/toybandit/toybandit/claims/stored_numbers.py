@@ -71,12 +71,10 @@ def moved(record: Record, stored: Numbers) -> Iterator[str]:
 
 
 def summary(records: Sequence[Record], stored: Numbers, moved: Sequence[str]) -> str:
-    """Return in a few words what the comparison says."""
+    """Return in a few words how many numbers have moved; "" if none has, or nothing is stored."""
     compared = sum(record.name in stored for record in records)
-    if not compared:
-        return "no stored numbers to compare with"
     count = f"numbers of {compared} claim{'s' * (compared != 1)} compared with docs/theory"
-    return f"{count}: {len(moved)} moved" if moved else f"{count}, none moved"
+    return f"{count}: {len(moved)} moved" if moved else ""
 
 
 def is_stored_in(folder: Path | None) -> bool:
