@@ -92,7 +92,7 @@ def swing(effort: Effort, name: str, delay: int) -> Values:
         Mutation("the thermostat's wanted flow had the other sign", Swap(Thermostat, "wanted_flow", negated)),
         Mutation("the thermostat were switched off", Swap(Thermostat, "transform", OFF)),
     ),
-    live=Live("delayed-loop", turned={"delay": 8}, conditions=(within("delay", high=2),)),
+    live=Live("delayed-loop", turned={"loop": "EntroPIC", "delay": 8}, conditions=(within("delay", high=2),)),
 )
 def delayed_loops(effort: Effort) -> Finding:
     """A loop that answers an old error in full answers it again in every rollout until it sees what it has done. The

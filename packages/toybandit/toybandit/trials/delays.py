@@ -26,8 +26,8 @@ NOISE = 0.05
         label="Controller",
         default="thermostat",
         options=tuple(name for name in LOOPS if name != "Pos-Adv-Reweight"),  # too slow for these runs
-        help="adaptive entropy, adaptive clip and STARE move by fixed steps; the answers of thermostat and EntroPIC "
-        "grow with the error.",
+        help="adaptive entropy, adaptive clip and STARE move by fixed steps; the answer of EntroPIC grows with the "
+        "error; thermostat finds the delay and counts what it has planned since.",
     ),
     Parameter(
         key="delay",
