@@ -134,18 +134,20 @@ class Thermostat(Controller):
         entropy = reading(stats.entropy)
         names = ("flow", "base_flow", "updates", "at_bound", "reach")
         flow, base, updates, at_bound, reach = (reading(stats.planned.get(f"thermostat/{name}", 0.0)) for name in names)
+        guarded = stats.delay != 0  # with readings known to be new the estimate needs no limits, and is quicker without
         own, told = as_state(self.delay), as_state(-1.0 if stats.delay is None else stats.delay)
         self.plant = self.plant.observe(
             entropy,
             flow,
-            bound=at_bound > 0,
+            bound=(at_bound > 0) & guarded,
             delay=torch.where(own < 0, told, own),
             forgetting=self.forgetting,
             drift_rate=self.integral,
-            rate=torch.minimum(as_state(self.rate), as_state(self.kappa) * reach),
-            reach=torch.where(reach > 0, reach, torch.inf),
+            rate=torch.minimum(as_state(self.rate), as_state(self.kappa) * reach) if guarded else 0.0,
+            reach=torch.where(reach > 0, reach, torch.inf) if guarded else torch.inf,
         )
-        self._watch(entropy, flow - base)
+        if guarded:
+            self._watch(entropy, flow - base)
         self.updates = torch.where(~entropy.isnan() & (updates > 0), updates.to(self.updates), self.updates)
 
     def _watch(self, entropy: Tensor, added: Tensor) -> None:
