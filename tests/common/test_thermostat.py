@@ -205,6 +205,20 @@ def test_kappa_is_found_and_the_target_reached_without_error(gain, updates):
     assert float(plant.drift / plant.gain) == pytest.approx(-0.003 / gain, rel=0.05)
 
 
+def test_a_plan_never_points_away_from_a_far_target():
+    """A drift towards it is welcome; near it, where k·error is below the rate, the drift is held."""
+    controller = make("thermostat", target=0.6, delay=0)
+    part = controller.parts[0]
+    for entropy, drift, away in ((1.6, -0.1, True), (0.1, 0.1, True), (1.6, 0.1, False), (0.65, -0.1, False)):
+        controller.observe(StepStats(entropy=entropy))
+        plants = part.plant.plants
+        part.plant = part.plant._replace(plants=plants._replace(drift=torch.full_like(plants.drift, drift)))
+        wanted = float(part.wanted_flow()) * float(part.plant.gain)
+        change = min(max(0.1 * (0.6 - entropy), -0.02), 0.02) - drift
+        part.plant = part.plant._replace(plants=plants._replace(entropy=torch.full_like(plants.entropy, torch.nan)))
+        assert wanted == pytest.approx(0.0 if away else change, abs=1e-12)
+
+
 @pytest.mark.parametrize("told", [None, 8])
 def test_old_readings_do_not_make_it_swing(told):
     """It holds a plant whose entropies reach it 8 rollouts late; one that takes them for new does not."""
@@ -261,7 +275,7 @@ def test_it_comes_back_from_any_wrong_estimate(gain, drift):
 
 def test_it_says_that_it_went_astray():
     controller = poisoned(0.5, 0.5)
-    with pytest.warns(ThermostatWarning, match="for 10 rollouts it pushed the entropy away from the target"):
+    with pytest.warns(ThermostatWarning, match="for 10 rollouts its plans did not lead to the target"):
         closed_loop(controller, 0.5, 60, drift=-0.003, reach=0.1, start=0.6)
     assert float(controller.metrics()["thermostat/alarms"]) == 1
 

@@ -31,10 +31,10 @@ from ..registry import register
 from ..settings.hyperparameters import NotNegative, Number, Positive
 from ..tokens import Tokens
 
-MISSED = 1e-6
-"""Difference from the wanted flow, in shares of the reach, from which on the weights are at their bounds."""
+IDLE = 1e-6
+"""Largest flow that counts as none, and as no difference from the wanted flow, in shares of the reach."""
 PATIENCE = 10
-"""Rollout steps of pushing away from the target, without coming nearer, after which the estimate starts afresh."""
+"""Plans that do not lead to the target, without coming nearer, after which the estimate starts afresh."""
 OWN_STATE = ("updates", "astray", "began", "seen", "alarms")
 
 
@@ -111,7 +111,7 @@ class Thermostat(Controller):
         self.updates = as_state(1.0)
         """Plans per rollout step, as counted in the last step."""
         self.astray = as_state(0.0)
-        """Rollout steps in a row in which the actuator pushed away from the target."""
+        """Plans in a row that did not lead to the target."""
         self.began = as_state(0.0)
         """Distance from the target at the first of them (nats)."""
         self.seen = as_state(torch.nan)
@@ -132,35 +132,32 @@ class Thermostat(Controller):
 
     def observe(self, stats: StepStats) -> None:
         entropy = reading(stats.entropy)
-        names = ("flow", "base_flow", "updates", "at_bound", "reach")
-        flow, base, updates, at_bound, reach = (reading(stats.planned.get(f"thermostat/{name}", 0.0)) for name in names)
-        guarded = stats.delay != 0  # with readings known to be new the estimate needs no limits, and is quicker without
+        names = ("flow", "updates", "at_bound", "reach")
+        flow, updates, at_bound, reach = (reading(stats.planned.get(f"thermostat/{name}", 0.0)) for name in names)
         own, told = as_state(self.delay), as_state(-1.0 if stats.delay is None else stats.delay)
         self.plant = self.plant.observe(
             entropy,
             flow,
-            bound=(at_bound > 0) & guarded,
+            bound=at_bound > 0,
             delay=torch.where(own < 0, told, own),
             forgetting=self.forgetting,
             drift_rate=self.integral,
-            rate=torch.minimum(as_state(self.rate), as_state(self.kappa) * reach) if guarded else 0.0,
-            reach=torch.where(reach > 0, reach, torch.inf) if guarded else torch.inf,
+            least=torch.where(self.rate < self.kappa * reach, as_state(self.rate) / reach, 0.0),
         )
-        if guarded:
-            self._watch(entropy, flow - base)
+        self._watch(entropy, flow, torch.where(at_bound > 0, -IDLE, IDLE) * reach)
         self.updates = torch.where(~entropy.isnan() & (updates > 0), updates.to(self.updates), self.updates)
 
-    def _watch(self, entropy: Tensor, added: Tensor) -> None:
-        """Count the steps in which the actuator pushed away from the target; after ten in vain start afresh.
+    def _watch(self, entropy: Tensor, flow: Tensor, idle: Tensor) -> None:
+        """Start the estimate afresh after PATIENCE plans in a row that did not lead to a far target, nor came near it.
 
-        added: flow that it added to that of the other terms. entropy: the new reading, which no estimate has touched;
-        NaN leaves everything as it is. Nearer than ten times `rate` and half the target it may rightly push against a
-        drift. An actuator that only raises the entropy has no other side.
+        entropy: the new reading, which no estimate has touched; NaN leaves everything as it is. flow: of the plan
+        before it. idle: largest flow that counts as none, below 0 if the actuator was at its bound. An actuator that
+        only raises the entropy leaves a target below to the task.
         """
         if self.mode == "anchor" or self.one_sided:
             return
         known, before = ~entropy.isnan(), as_state(self.target) - self.seen
-        gap, wrong = (as_state(self.target) - entropy).abs(), before * added < 0
+        gap, wrong = (as_state(self.target) - entropy).abs(), ~before.isnan() & (before.sign() * flow <= idle)
         began = torch.where(wrong & (self.astray > 0), self.began, before.abs().nan_to_num(nan=0.0))
         self.seen, self.began = torch.where(known, entropy, self.seen), torch.where(known, began, self.began)
         self.astray = torch.where(known, torch.where(wrong, self.astray + 1, 0.0), self.astray)
@@ -173,7 +170,7 @@ class Thermostat(Controller):
             self.alarms = self.alarms + stuck
             self.plant = self.plant.afresh(stuck, self.kappa)
             warnings.warn(
-                f"thermostat: for {PATIENCE} rollouts it pushed the entropy away from the target, and it came no "
+                f"thermostat: for {PATIENCE} rollouts its plans did not lead to the target, and the entropy came no "
                 f"nearer (now {float(entropy[stuck].mean()):.3g} nats): κ and drift are estimated afresh",
                 ThermostatWarning,
                 stacklevel=2,
@@ -182,9 +179,10 @@ class Thermostat(Controller):
     def wanted_flow(self) -> Tensor:
         """Return the mean flow wanted from one update, float64 (...,), nats per unit of κ; 0 before any observation."""
         error = torch.nan_to_num(as_state(self.target) - self.plant.entropy, nan=0.0)
-        rate = as_state(self.rate)
-        change = (self.k * error).clamp(min=-rate, max=rate) - self.plant.drift
-        return change / (self.plant.gain * self.updates)
+        rate, asked = as_state(self.rate), self.k * error
+        change = asked.clamp(min=-rate, max=rate) - self.plant.drift
+        away = (asked.abs() > rate) & (change * error < 0)  # a drift towards a far target is welcome
+        return torch.where(away, 0.0, change) / (self.plant.gain * self.updates)
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         acts = {
@@ -213,7 +211,7 @@ class Thermostat(Controller):
         wanted = self.wanted_flow().to(flow.device) - fixed
         solved = water_level(flow, price, wanted, as_state(self.m_max).to(wanted), context.reduce)
         reach = as_state(self.m_max).to(flow) * context.reduce.mean(flow.abs()) / 2
-        missed = (solved.achieved - wanted).abs() > MISSED * reach
+        missed = (solved.achieved - wanted).abs() > IDLE * reach
         info = {"thermostat/level": solved.level, **_info(solved.achieved + fixed, solved.base + fixed, missed, reach)}
         return plan.reweight(solved.weight, **info)
 

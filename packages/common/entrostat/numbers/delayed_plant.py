@@ -58,16 +58,15 @@ class DelayedPlant(NamedTuple):
         delay: float | Tensor,
         forgetting: float | Tensor,
         drift_rate: float | Tensor,
-        rate: float | Tensor = 0.0,
-        reach: float | Tensor = torch.inf,
+        least: float | Tensor = 0.0,
     ) -> "DelayedPlant":
         """Return the estimate after a step with the signal u (...,) and the reading `entropy` (...,), nats.
 
         bound: mask (...,) of runs whose signal was at its bound. delay: how old the reading is, in observations,
-        (...,); below 0 if that is not known. forgetting, drift_rate, rate, reach: see `Plant.observe`. Runs whose
+        (...,); below 0 if that is not known. forgetting, drift_rate, least: see `Plant.observe`. Runs whose
         entropy is not finite keep their estimate.
         """
-        given = (entropy, u, delay, forgetting, drift_rate, rate, reach, self.delay)
+        given = (entropy, u, delay, forgetting, drift_rate, least, self.delay)
         shape = torch.broadcast_shapes(*(as_state(x).shape for x in given))
         entropy, u, bound = as_state(entropy).expand(shape), as_state(u).expand(shape), bound.expand(shape)
         known = entropy.isfinite()
@@ -80,8 +79,7 @@ class DelayedPlant(NamedTuple):
             forgetting=_column(forgetting),
             drift_rate=_column(drift_rate),
             bound=bounds,
-            rate=_column(rate),
-            reach=_column(reach),
+            least=_column(least),
         )
         best, told = plants.evidence.max(-1), as_state(delay)
         clear = best.values > _at(plants.evidence, self.delay.expand(shape)) + MARGIN

@@ -85,8 +85,7 @@ class Plant(NamedTuple):
         forgetting: float | Tensor,
         drift_rate: float | Tensor,
         bound: Tensor | None = None,
-        rate: float | Tensor = 0.0,
-        reach: float | Tensor = torch.inf,
+        least: float | Tensor = 0.0,
     ) -> "Plant":
         """Return the estimate after a step with the summed signal u (...,) and then the reading `entropy` (...,), nats.
 
@@ -94,20 +93,14 @@ class Plant(NamedTuple):
         deviation of the drift's change in a step, relative to that of the model error; 0 keeps the drift constant.
         bound: mask of the runs whose signal was at its bound in this step: their gain may rise but not fall, because a
         signal that does not vary shows no gain, and a gain that is too low would keep it there; their drift stands.
-        rate, reach: limits by what can be done with the estimate, (...,). A signal of `reach`, the largest, moves the
-        entropy by at least `rate`, or the gain is too low to be of use: gain ≥ rate/reach. And it moves it by at least
-        the drift, or the drift cannot be held: |drift| ≤ gain·reach. Runs whose entropy is not finite keep their
+        least: lower limit of the gain, (...,). Runs whose entropy is not finite keep their
         estimate; the first observation, and one after a signal that is not finite, set only the entropy.
         """
         entropy, u, _ = torch.broadcast_tensors(as_state(entropy).to(self.gain), as_state(u).to(self.gain), self.gain)
         known, started = entropy.isfinite(), self.entropy.isfinite() & u.isfinite()
         old = Plant(*(x.expand(entropy.shape + x.shape[x.dim() - n :]) for x, n in zip(self, _TRAILING, strict=True)))
         at_bound = torch.zeros_like(known) if bound is None else bound.expand(known.shape)
-        later = old._filtered(
-            entropy, u, as_state(forgetting), as_state(drift_rate), at_bound, as_state(rate) / as_state(reach)
-        )
-        limit = later.gain * as_state(reach)
-        later = later._replace(drift=later.drift.clamp(min=-limit, max=limit))
+        later = old._filtered(entropy, u, as_state(forgetting), as_state(drift_rate), at_bound, as_state(least))
         first = old._replace(entropy=entropy)
         return Plant(*(_choose(known, _choose(started, a, b), c) for a, b, c in zip(later, first, old, strict=True)))
 
