@@ -105,7 +105,7 @@ class Disturbed(_Simulation):
 
 
 class Held(NamedTuple):
-    """How a loop held its target under a condition, (seeds,) each."""
+    """Measures of a loop under a condition, (seeds,) each."""
 
     rms: np.ndarray
     settled: np.ndarray

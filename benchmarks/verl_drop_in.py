@@ -33,6 +33,7 @@ import entrostat as es
 from entrostat.integrations import verl as ours
 from entrostat.integrations.packing import pack
 from entrostat.integrations.verl_batch import logit_statistics
+from entrostat.integrations.verl_settings import CHAIN
 from entrostat.numbers.policy_moments import policy_stats
 from entrostat.numbers.support import truncated_entropy
 
@@ -187,7 +188,7 @@ def actor(name: str, args: dict[str, Any], **options: Any) -> FSDPActorConfig:
 
 def through_verl(config: FSDPActorConfig, tools: bool) -> tuple[Tensor, Tensor]:
     """Return the loss of the batch in verl and its gradient in the parameters of the policy."""
-    held, loss = batch(tools), ours.LOSSES[ours.CHAIN]
+    held, loss = batch(tools), ours.LOSSES[CHAIN]
     controller = loss.prepare(config, config.loss_agg_mode)
     for seen in OBSERVED:
         loss.observe(**seen)
@@ -228,7 +229,7 @@ def compare(name: str, args: dict[str, Any] | None = None, tools: bool = False) 
     Raises ValueError if verl cannot run it.
     """
     args = settings(name) if args is None else args
-    ours.LOSSES[ours.CHAIN].settings = None
+    ours.LOSSES[CHAIN].settings = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         loss, gradient = through_verl(actor(name, args), tools)

@@ -36,6 +36,7 @@ from verl.workers.utils.padding import left_right_2_no_padding, no_padding_2_pad
 import entrostat as es
 import entrostat.integrations.verl as ours
 from entrostat.integrations.packing import pack
+from entrostat.integrations.verl_settings import CHAIN
 
 
 def nothing(*_: Any, **__: Any) -> int:
@@ -222,7 +223,7 @@ def main(folder: str, responses: int) -> None:
     torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=0, world_size=1)
     policy = drop_in.model(0).float()
     policy.save_pretrained(folder)
-    actor, loss = worker(folder, responses), ours.LOSSES[ours.CHAIN]
+    actor, loss = worker(folder, responses), ours.LOSSES[CHAIN]
     before = parameters(policy)
     optimizer = torch.optim.SGD(policy.parameters(), lr=LEARNING_RATE)
     controller = es.make(CONTROLLER, **ARGS)
@@ -252,7 +253,7 @@ def resumed(actor: Any, batch: DataProto, checkpoint: str, ends: torch.Tensor) -
 
     Returns the largest difference of the parameters, the state, and what is said about checkpoints without a state.
     """
-    loss, config = ours.LOSSES[ours.CHAIN], actor.actor.config_of_loss
+    loss, config = ours.LOSSES[CHAIN], actor.actor.config_of_loss
     loss.settings = None
     actor.load_checkpoint(checkpoint)
     before = (loss.calls, loss.rollouts, float(loss.controller.state_dict()["adaptive_entropy"]["coef"]))

@@ -42,7 +42,7 @@ HINTS = {
     "rollout_logp": "; old_logp is the rollout engine's here",
     "ref_logp": "; prime-rl has it only where tokens have no advantage, in opd and opsd",
 }
-"""What is there instead of a missing field."""
+"""Addition to the message for a missing field."""
 COMPARES = "it compares the tokens of a mini-batch, and prime-rl's loss gets one sequence at a time"
 MOVES = "it is a closed loop or has a schedule, and prime-rl's loss is told neither the step nor the entropy"
 DRAWS = "it draws tokens at random, and prime-rl's loss is not told the step, so that all draws would be the same"

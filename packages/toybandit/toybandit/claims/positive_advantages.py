@@ -1,4 +1,4 @@
-"""Which sign of the advantage drives the entropy: Revisiting Entropy, sections 7.1 and 7.2."""
+"""Sign of the advantage that drives the entropy: Revisiting Entropy, sections 7.1 and 7.2."""
 
 from collections.abc import Mapping
 from typing import Any

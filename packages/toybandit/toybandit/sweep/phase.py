@@ -41,7 +41,7 @@ class Point:
 
     @property
     def phase(self) -> str:
-        """How the runs end: collapsed, held, rising, between, or failed."""
+        """Class of the runs by their end: collapsed, held, rising, between, or failed."""
         if self.entropy is None or self.start is None:
             return "failed"
         limit = COLLAPSED * self.start

@@ -16,7 +16,7 @@ LABELS = {
     "reward": "final reward",
     "error": "distance from the target (nats)",
 }
-"""What the colours mean, by the number that the picture shows."""
+"""Label of the colour scale, by the number that the picture shows."""
 COLOURS = "viridis"
 CELL = (0.82, 0.46)
 """Width and height of a cell, inches, within LEAST and MOST of a panel."""

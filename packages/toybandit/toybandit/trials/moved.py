@@ -112,7 +112,7 @@ def response_covariance(length: int) -> Outcome:
     STD,
 )
 def omega_remainder(moves: str, arms: int, std: float) -> Outcome:
-    """What Ω leaves out when the likeliest action of a random policy is rewarded, relative to the squared size of the
+    """Remainder of Ω when the likeliest action of a random policy is rewarded, relative to the squared size of the
     update, by that size. The claim is a constant upper limit."""
     step = remainder.own_step if moves == OWN else remainder.whole_step
     logits = random_logits(EFFORT.instances, arms, std, "trial policy")
