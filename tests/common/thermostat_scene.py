@@ -75,7 +75,7 @@ def closed_loop(
         flow = min(max(wanted, -reach), reach)
         planned = {"thermostat/flow": flow, "thermostat/updates": float(updates)}
         if reach < math.inf:
-            planned |= {"thermostat/reach": reach, "thermostat/at_bound": float(abs(wanted) >= reach)}
+            planned |= {"thermostat/reach": reach}
         entropy = max(entropy + gain * flow + drift, 0.0)
         seen.append(entropy)
     return seen

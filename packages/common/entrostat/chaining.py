@@ -28,8 +28,8 @@ from .tokens import Tokens
 
 SAME_POLICY = 1e-5
 """Largest |log π − log π_old| (nats) that rounding causes between equal policies."""
-ROUNDED = 1e-3
-"""Largest distance below 0 that rounding causes in the mean entropy of a policy that is certain (nats)."""
+ROUNDED = 0.05
+"""Largest distance below 0 that rounding may cause in the mean entropy of a policy that is certain (nats)."""
 REASONS = {
     "weight": "the weights of tokens",
     "bonus": "the entropy bonus",
@@ -102,10 +102,14 @@ class Chain(Controller):
             return self.surrogate.finish(plan, context)
 
     def observe(self, stats: StepStats) -> None:
-        """Let all parts observe a rollout. Raises ValueError on an entropy below 0, and on a delay that is no count."""
-        lowest = float(reading(stats.entropy).nan_to_num(nan=0.0).amin())
-        if lowest < -ROUNDED:
+        """Let all parts observe a rollout.
+
+        Raises ValueError on a delay that is no count, and if the first entropy is below 0; a later one counts as 0.
+        """
+        entropy = reading(stats.entropy)
+        if self.scheduling.step < 0 and (lowest := float(entropy.nan_to_num(nan=0.0).amin())) < -ROUNDED:
             raise ValueError(f"StepStats.entropy is {lowest:.3g} nats, below 0: pass the entropy, not its negative")
+        stats = replace(stats, entropy=entropy.clamp(min=0))
         if stats.delay is not None and (not isinstance(stats.delay, Integral) or stats.delay < 0):
             raise ValueError(f"StepStats.delay must be a number of rollout steps, 0 or more, not {stats.delay!r}")
         self.samples.rollout_ended()

@@ -10,12 +10,10 @@ NAN = float("nan")
 USUAL = {"forgetting": 0.99, "drift_rate": 0.1}
 
 
-def followed(readings, signals, delay=-1, bounds=None, **limits) -> DelayedPlant:
+def followed(readings, signals, delay=-1, **limits) -> DelayedPlant:
     plant = DelayedPlant.prior(1.0)
-    bounds = bounds or [False] * len(signals)
-    for h, u, b in zip(readings, signals, bounds, strict=True):
-        h, u, b = (torch.tensor(x) for x in (h, u, b))
-        plant = plant.observe(h, u, bound=b, delay=delay, **USUAL, **limits)
+    for h, u in zip(readings, signals, strict=True):
+        plant = plant.observe(torch.tensor(h), torch.tensor(u), delay=delay, **USUAL, **limits)
     return plant
 
 
@@ -62,19 +60,9 @@ def test_noise_alone_is_no_delay():
     for _ in range(100):
         h = 0.6 + 0.05 * torch.randn(200, generator=g, dtype=torch.float64)
         u = 0.1 * (0.6 - plant.entropy.nan_to_num(nan=0.6))
-        plant = plant.observe(h, u, bound=torch.tensor(False), delay=-1, forgetting=0.99, drift_rate=0.1)
+        plant = plant.observe(h, u, delay=-1, forgetting=0.99, drift_rate=0.1)
     assert (plant.delay > 0).double().mean() < 0.05
     assert (plant.entropy - 0.6).abs().max() < 0.06
-
-
-def test_a_signal_at_its_bound_lowers_no_gain_and_moves_no_drift():
-    """The entropy does not respond: free, the gain falls by half in each step; at the bound it stays."""
-    readings, signals = [1.0] * 6, [0.0, *[0.4] * 5]
-    free, bound = (followed(readings, signals, 0, [b] * 6) for b in (False, True))
-    assert float(free.gain) < 0.3
-    assert (float(bound.gain), float(bound.drift)) == (1.0, 0.0)
-    rising = followed([1.0, 2.5], [0.0, 0.4], 0, [True] * 2)
-    assert float(rising.gain) > 2
 
 
 def test_the_gain_has_a_lower_limit():
@@ -112,7 +100,7 @@ def test_runs_side_by_side_are_runs_alone_and_nan_leaves_a_run_where_it_is():
         assert float(together.delay[i]) == float(alone.delay)
         assert float(together.entropy[i]) == pytest.approx(float(alone.entropy), rel=1e-5)
     unknown, moved = torch.tensor([NAN, NAN]), torch.tensor([9.0, 9.0])
-    still = together.observe(unknown, moved, bound=torch.tensor(True), delay=-1, **USUAL)
+    still = together.observe(unknown, moved, delay=-1, **USUAL)
     for old, new in zip((*together.plants, *together[1:]), (*still.plants, *still[1:]), strict=True):
         torch.testing.assert_close(old, new, rtol=0, atol=0, equal_nan=True)
 

@@ -32,7 +32,7 @@ from ..settings.hyperparameters import NotNegative, Number, Positive
 from ..tokens import Tokens
 
 IDLE = 1e-6
-"""Largest flow that counts as none, and as no difference from the wanted flow, in shares of the reach."""
+"""Largest flow that counts as none, in shares of the reach."""
 PATIENCE = 10
 """Plans that do not lead to the target, without coming nearer, after which the estimate starts afresh."""
 OWN_STATE = ("updates", "astray", "began", "seen", "alarms")
@@ -99,7 +99,7 @@ class Thermostat(Controller):
     """Age of the entropies that are observed, in rollout steps; −1: as the trainer says, or else from the readings."""
     source: ClassVar = "ours: docs/thermostat.md; the flow of a token: Wang et al. 2026 (arXiv 2602.03392)"
     quadrants: ClassVar = ("I", "II", "III", "IV")
-    state: ClassVar = (*Plant._fields, "flows", "bounds", "delayed", *OWN_STATE)
+    state: ClassVar = (*Plant._fields, "flows", "delayed", *OWN_STATE)
     last: ClassVar = True
     initial_only: ClassVar = ("kappa", "delay")
 
@@ -132,32 +132,31 @@ class Thermostat(Controller):
 
     def observe(self, stats: StepStats) -> None:
         entropy = reading(stats.entropy)
-        names = ("flow", "updates", "at_bound", "reach")
-        flow, updates, at_bound, reach = (reading(stats.planned.get(f"thermostat/{name}", 0.0)) for name in names)
+        names = ("flow", "updates", "reach")
+        flow, updates, reach = (reading(stats.planned.get(f"thermostat/{name}", 0.0)) for name in names)
         own, told = as_state(self.delay), as_state(-1.0 if stats.delay is None else stats.delay)
         self.plant = self.plant.observe(
             entropy,
             flow,
-            bound=at_bound > 0,
             delay=torch.where(own < 0, told, own),
             forgetting=self.forgetting,
             drift_rate=self.integral,
             least=torch.where(self.rate < self.kappa * reach, as_state(self.rate) / reach, 0.0),
         )
-        self._watch(entropy, flow, torch.where(at_bound > 0, -IDLE, IDLE) * reach)
+        self._watch(entropy, flow, reach)
         self.updates = torch.where(~entropy.isnan() & (updates > 0), updates.to(self.updates), self.updates)
 
-    def _watch(self, entropy: Tensor, flow: Tensor, idle: Tensor) -> None:
+    def _watch(self, entropy: Tensor, flow: Tensor, reach: Tensor) -> None:
         """Start the estimate afresh after PATIENCE plans in a row that did not lead to a far target, nor came near it.
 
-        entropy: the new reading, which no estimate has touched; NaN leaves everything as it is. flow: of the plan
-        before it. idle: largest flow that counts as none, below 0 if the actuator was at its bound. An actuator that
-        only raises the entropy leaves a target below to the task.
+        entropy: the new reading, which no estimate has touched; NaN leaves everything as it is. flow: of the plans
+        before it. reach: largest flow that they could add; without any there is nothing to mend. An actuator that only
+        raises the entropy leaves a target below to the task.
         """
         if self.mode == "anchor" or self.one_sided:
             return
         known, before = ~entropy.isnan(), as_state(self.target) - self.seen
-        gap, wrong = (as_state(self.target) - entropy).abs(), ~before.isnan() & (before.sign() * flow <= idle)
+        gap, wrong = (as_state(self.target) - entropy).abs(), (reach > 0) & (before.sign() * flow <= IDLE * reach)
         began = torch.where(wrong & (self.astray > 0), self.began, before.abs().nan_to_num(nan=0.0))
         self.seen, self.began = torch.where(known, entropy, self.seen), torch.where(known, began, self.began)
         self.astray = torch.where(known, torch.where(wrong, self.astray + 1, 0.0), self.astray)
@@ -166,9 +165,11 @@ class Thermostat(Controller):
         far = torch.maximum(torch.minimum(PATIENCE * rate, half), rate)
         stuck = full & (gap > torch.maximum(far, self.began - rate))
         self.astray = torch.where(full, 0.0, self.astray)
-        if bool(stuck.any()):
-            self.alarms = self.alarms + stuck
-            self.plant = self.plant.afresh(stuck, self.kappa)
+        if not bool(stuck.any()):
+            return
+        self.plant = self.plant.afresh(stuck, self.kappa)
+        first, self.alarms = not bool((self.alarms > 0).any()), self.alarms + stuck
+        if first:
             warnings.warn(
                 f"thermostat: for {PATIENCE} rollouts its plans did not lead to the target, and the entropy came no "
                 f"nearer (now {float(entropy[stuck].mean()):.3g} nats): κ and drift are estimated afresh",
@@ -202,7 +203,7 @@ class Thermostat(Controller):
         limit = as_state(self.bonus_max).to(base)
         coef = (self.wanted_flow().to(base) - base) / slope
         coef = torch.where(slope > 0, coef, 0.0).clamp(min=0 * limit if self.one_sided else -limit, max=limit)
-        info = {"thermostat/bonus": coef, **_info(base + coef * slope, base, coef.abs() >= limit, limit * slope)}
+        info = {"thermostat/bonus": coef, **_info(base + coef * slope, base, limit * slope)}
         return plan.add_entropy_bonus(column(coef, context.tokens.advantage), **info)
 
     def _reweight(self, plan: Plan, context: Context) -> Plan:
@@ -211,8 +212,7 @@ class Thermostat(Controller):
         wanted = self.wanted_flow().to(flow.device) - fixed
         solved = water_level(flow, price, wanted, as_state(self.m_max).to(wanted), context.reduce)
         reach = as_state(self.m_max).to(flow) * context.reduce.mean(flow.abs()) / 2
-        missed = (solved.achieved - wanted).abs() > IDLE * reach
-        info = {"thermostat/level": solved.level, **_info(solved.achieved + fixed, solved.base + fixed, missed, reach)}
+        info = {"thermostat/level": solved.level, **_info(solved.achieved + fixed, solved.base + fixed, reach)}
         return plan.reweight(solved.weight, **info)
 
     def _do_both(self, plan: Plan, context: Context) -> Plan:
@@ -228,7 +228,7 @@ class Thermostat(Controller):
         coef = (share * solved.level).clamp(min=-limit, max=limit)
         achieved = solved.achieved + (coef - share * solved.level) * slope
         info = {"thermostat/level": solved.level, "thermostat/bonus": coef}
-        info |= _info(achieved + fixed, solved.base + fixed, coef.abs() >= limit, limit * slope)
+        info |= _info(achieved + fixed, solved.base + fixed, limit * slope)
         return plan.reweight(solved.weight).add_entropy_bonus(column(coef, flow), **info)
 
     def _add_anchor(self, plan: Plan, context: Context) -> Plan:
@@ -239,7 +239,7 @@ class Thermostat(Controller):
         coef = coef.clamp(min=0 * limit, max=limit)
         info = {
             "thermostat/anchor": coef,
-            **_info(base + coef * slope, base, coef >= limit, limit * slope.clamp(min=0)),
+            **_info(base + coef * slope, base, limit * slope.clamp(min=0)),
         }
         penalised = plan.add_ref_kl(column(coef, t.advantage), t.get("ref_logp"), "k2")
         return penalised.changed(info={**plan.info, **info})
@@ -273,14 +273,14 @@ class Thermostat(Controller):
         super().load_state_dict(state)
 
     def _restore(self, state: dict[str, Tensor]) -> None:
-        flows, bounds, delay = (state.pop(name) for name in ("flows", "bounds", "delayed"))
+        flows, delay = state.pop("flows"), state.pop("delayed")
         for name in OWN_STATE:
             setattr(self, name, state.pop(name))
-        self.plant = DelayedPlant(Plant(**state), flows, bounds, delay)
+        self.plant = DelayedPlant(Plant(**state), flows, delay)
 
 
 def _state_of(plant: DelayedPlant) -> dict[str, Tensor]:
-    return {**plant.plants._asdict(), "flows": plant.flows, "bounds": plant.bounds, "delayed": plant.delay}
+    return {**plant.plants._asdict(), "flows": plant.flows, "delayed": plant.delay}
 
 
 def _weighted_flow(plan: Plan, context: Context) -> tuple[Tensor, Tensor, Tensor | float]:
@@ -315,11 +315,10 @@ def squared_step(logp: Tensor, s2: Tensor) -> Tensor:
     return (1 - 2 * logp.exp() + s2).clamp(least, 2 * least)
 
 
-def _info(flow: Tensor, base: Tensor, at_bound: Tensor, reach: Tensor) -> dict[str, Tensor]:
+def _info(flow: Tensor, base: Tensor, reach: Tensor) -> dict[str, Tensor]:
     """Return entries of Plan.info: base_flow is for the log, the others reach `observe` as StepStats.planned.
 
-    at_bound: mask of the runs whose actuator is at its bound. reach: largest flow that it can add.
+    reach: largest flow that the actuator can add.
     """
-    info = {"flow": flow, "base_flow": base, "updates": torch.ones_like(flow)}
-    info |= {"at_bound": at_bound.to(flow.dtype), "reach": reach}
+    info = {"flow": flow, "base_flow": base, "updates": torch.ones_like(flow), "reach": reach}
     return {f"thermostat/{name}": value for name, value in info.items()}

@@ -29,8 +29,6 @@ class DelayedPlant(NamedTuple):
     """Plant of each delay: fields (..., LONGEST + 1), covariance (..., LONGEST + 1, 3, 3)."""
     flows: Tensor
     """Signals between the last observations, newest first, (..., LONGEST + 1)."""
-    bounds: Tensor
-    """Mask of those at their bound."""
     delay: Tensor
     """Delay in use, (...,), in observations."""
 
@@ -39,8 +37,7 @@ class DelayedPlant(NamedTuple):
         """Return the estimate before any reading, see `Plant.prior`; no delay."""
         first = as_state(gain)
         wide = first.unsqueeze(-1).expand(*first.shape, LONGEST + 1)
-        nothing = torch.zeros_like(wide)
-        return cls(Plant.prior(wide), nothing, nothing.bool(), torch.zeros_like(first))
+        return cls(Plant.prior(wide), torch.zeros_like(wide), torch.zeros_like(first))
 
     @classmethod
     def of(cls, plant: Plant) -> "DelayedPlant":
@@ -54,7 +51,6 @@ class DelayedPlant(NamedTuple):
         entropy: Tensor,
         u: Tensor,
         *,
-        bound: Tensor,
         delay: float | Tensor,
         forgetting: float | Tensor,
         drift_rate: float | Tensor,
@@ -62,23 +58,20 @@ class DelayedPlant(NamedTuple):
     ) -> "DelayedPlant":
         """Return the estimate after a step with the signal u (...,) and the reading `entropy` (...,), nats.
 
-        bound: mask (...,) of runs whose signal was at its bound. delay: how old the reading is, in observations,
-        (...,); below 0 if that is not known. forgetting, drift_rate, least: see `Plant.observe`. Runs whose
-        entropy is not finite keep their estimate.
+        delay: how old the reading is, in observations, (...,); below 0 if that is not known. forgetting, drift_rate,
+        least: see `Plant.observe`. Runs whose entropy is not finite keep their estimate.
         """
         given = (entropy, u, delay, forgetting, drift_rate, least, self.delay)
         shape = torch.broadcast_shapes(*(as_state(x).shape for x in given))
-        entropy, u, bound = as_state(entropy).expand(shape), as_state(u).expand(shape), bound.expand(shape)
+        entropy, u = as_state(entropy).expand(shape), as_state(u).expand(shape)
         known = entropy.isfinite()
         flows = _pushed(u, self.flows.expand(*shape, -1))
-        bounds = _pushed(bound, self.bounds.expand(*shape, -1))
         wide = entropy.unsqueeze(-1).expand(flows.shape)
         plants = self.plants.observe(
             wide,
             flows,
             forgetting=_column(forgetting),
             drift_rate=_column(drift_rate),
-            bound=bounds,
             least=_column(least),
         )
         best, told = plants.evidence.max(-1), as_state(delay)
@@ -88,7 +81,6 @@ class DelayedPlant(NamedTuple):
         return DelayedPlant(
             plants,
             torch.where(known.unsqueeze(-1), flows, self.flows),
-            torch.where(known.unsqueeze(-1), bounds, self.bounds),
             torch.where(known, used, self.delay),
         )
 

@@ -84,29 +84,23 @@ class Plant(NamedTuple):
         *,
         forgetting: float | Tensor,
         drift_rate: float | Tensor,
-        bound: Tensor | None = None,
         least: float | Tensor = 0.0,
     ) -> "Plant":
         """Return the estimate after a step with the summed signal u (...,) and then the reading `entropy` (...,), nats.
 
         forgetting: factor, at most 1, by which the information on the gain fades in a step. drift_rate: standard
         deviation of the drift's change in a step, relative to that of the model error; 0 keeps the drift constant.
-        bound: mask of the runs whose signal was at its bound in this step: their gain may rise but not fall, because a
-        signal that does not vary shows no gain, and a gain that is too low would keep it there; their drift stands.
         least: lower limit of the gain, (...,). Runs whose entropy is not finite keep their
         estimate; the first observation, and one after a signal that is not finite, set only the entropy.
         """
         entropy, u, _ = torch.broadcast_tensors(as_state(entropy).to(self.gain), as_state(u).to(self.gain), self.gain)
         known, started = entropy.isfinite(), self.entropy.isfinite() & u.isfinite()
         old = Plant(*(x.expand(entropy.shape + x.shape[x.dim() - n :]) for x, n in zip(self, _TRAILING, strict=True)))
-        at_bound = torch.zeros_like(known) if bound is None else bound.expand(known.shape)
-        later = old._filtered(entropy, u, as_state(forgetting), as_state(drift_rate), at_bound, as_state(least))
+        later = old._filtered(entropy, u, as_state(forgetting), as_state(drift_rate), as_state(least))
         first = old._replace(entropy=entropy)
         return Plant(*(_choose(known, _choose(started, a, b), c) for a, b, c in zip(later, first, old, strict=True)))
 
-    def _filtered(
-        self, reading: Tensor, u: Tensor, forgetting: Tensor, drift_rate: Tensor, bound: Tensor, least: Tensor
-    ) -> "Plant":
+    def _filtered(self, reading: Tensor, u: Tensor, forgetting: Tensor, drift_rate: Tensor, least: Tensor) -> "Plant":
         noise, missed = (1 - self.trust) * self.variance, self.trust**2 * self.variance
         moved = self._moved(u, forgetting)
         moved = moved + torch.diag_embed(torch.stack([missed, torch.zeros_like(u), drift_rate**2 * missed], -1))
@@ -116,7 +110,6 @@ class Plant(NamedTuple):
         believed = OUTLIER * expected.sqrt()
         surprise = (reading - predicted).clamp(min=-believed, max=believed)
         by_entropy, by_gain, by_drift = (weight * surprise.unsqueeze(-1)).unbind(-1)
-        by_gain, by_drift = torch.where(bound, by_gain.clamp(min=0), by_gain), torch.where(bound, 0.0, by_drift)
         gain = (self.gain + by_gain).clamp(min=FALL * self.gain, max=RISE * self.gain).clamp(min=least)
 
         keep = torch.eye(3).to(moved) - torch.nn.functional.pad(weight.unsqueeze(-1), (0, 2))

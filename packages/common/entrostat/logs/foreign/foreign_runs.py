@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from ...settings.importing import Outside, distribution, plug_ins
 from ..regular_file import require_file
-from . import console_lines, event_files, json_logs, wandb_offline, wandb_tables
+from . import console_lines, event_files, json_logs, notebooks, wandb_offline, wandb_tables
 from .metric_names import translate
 from .rows import LimitedFile, Row
 
@@ -40,7 +40,7 @@ CHECKPOINT = re.compile(r"checkpoint-(\d{1,15})")
 ENDINGS = (".csv", ".parquet", ".jsonl", ".log", ".txt", ".out", ".wandb")
 KNOWN = (
     "W&B's CSV and Parquet exports and offline runs, TensorBoard's event files, trainer_state.json of TRL, verl's "
-    ".jsonl, and the console output of verl, OpenRLHF, prime-rl, slime, TRL and ms-swift"
+    ".jsonl, the table of a notebook, and the console output of verl, OpenRLHF, prime-rl, slime, TRL and ms-swift"
 )
 HELP = fill(f"Logs of other trainers are {KNOWN}. Their metrics get entrostat's names (docs/metrics.md).", 79)
 """End of the help of a command that reads them."""
@@ -70,9 +70,11 @@ KINDS = (
     Kind("offline run of W&B", wandb_offline.is_offline, wandb_offline.read_offline),
     EVENTS,
     Kind("trainer_state.json of TRL", json_logs.is_state, json_logs.read_state),
+    Kind("notebook", notebooks.is_notebook, notebooks.read_notebook),
     Kind("columns of JSON", json_logs.is_columns, json_logs.read_columns),
     Kind("data set", json_logs.is_data, json_logs.read_data),
     Kind("list of log_history", json_logs.is_history, json_logs.read_history),
+    Kind("steps of JSON", json_logs.is_keyed, json_logs.read_keyed),
     Kind("lines of JSON, as verl's", json_logs.is_lines, json_logs.read_json_lines),
     Kind("CSV export of W&B", wandb_tables.is_csv, wandb_tables.read_csv),
     CONSOLE,

@@ -2,7 +2,7 @@
 
 trainer_state.json has the entries of log_history, each with its step; the list alone is read too. verl's file logger
 writes lines {"step": 1, "data": {...}}; lines {"step": 1, "entropy": ..., ...} are read as well, and rows of W&B's
-history.
+history. An object may have a step for each of its keys, in several runs: {"one": {"1": {"entropy": ...}, "2": ...}}.
 """
 
 import json
@@ -57,6 +57,29 @@ def read_columns(file: LimitedFile) -> Iterator[Row]:
     columns = {key: column for key, column in content.items() if isinstance(column, list) and key != name}
     for at, step in enumerate(steps):
         yield Row("", step, {key: column[at] for key, column in columns.items() if len(column) == len(steps)})
+
+
+def is_keyed(head: bytes) -> bool:
+    """Return True if a file starts as an object in which steps are keys."""
+    return re.match(rb"\s*\{", head) is not None and re.search(rb"[:{]\s*\{?\s*\"\d{1,15}\"\s*:\s*\{", head) is not None
+
+
+def read_keyed(file: LimitedFile) -> Iterator[Row]:
+    """Yield the steps of each object whose keys are steps; its own key, and those around it, name the run."""
+    content = _parsed(file.whole())
+    found = list(_keyed(content, ())) if isinstance(content, dict) else []
+    for path, steps in found:
+        name = "/".join(path) if len(found) > 1 else ""
+        yield from (Row(name, int(step), dict(flat(metrics))) for step, metrics in steps.items())
+
+
+def _keyed(record: dict[str, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    if len(record) > 1 and all(key.isdigit() and isinstance(value, dict) for key, value in record.items()):
+        yield path, record
+        return
+    for key, value in record.items():
+        if isinstance(value, dict):
+            yield from _keyed(value, (*path, key))
 
 
 def is_data(head: bytes) -> bool:
