@@ -35,10 +35,15 @@ KINDS = {
 """Meaning of a label, by its key in field.json."""
 ASIDE: dict[str, Callable[[int], bool]] = {
     "even to 44, first sight": lambda number: number <= 44 and number % 2 == 0,
-    "45 to 72, first sight": lambda number: number > 44,
+    "45 to 72, first sight": lambda number: 44 < number <= 72,
+    "73 to 87, first sight": lambda number: number > 72,
 }
 """Logs that were kept aside while the rules were written."""
-LEVELS = {"no_signal": "groups/no_signal", "cut_off": "truncated", "mismatch": "mismatch/logp_gap"}
+LEVELS = {
+    "no_signal": {"groups/no_signal", "reward/same"},
+    "cut_off": {"truncated"},
+    "mismatch": {"mismatch/logp_gap"},
+}
 
 
 class Score(NamedTuple):
@@ -79,7 +84,7 @@ def verdicts(facts: Facts | None) -> list[str] | None:
         return None
     one = facts.happened
     told = {"fell": one.fell, "exploded": one.exploded, "lost": one.lost, "died": one.died, "length": one.length}
-    return [kind for kind in KINDS if told.get(kind) or LEVELS.get(kind) in one.levels]
+    return [kind for kind in KINDS if told.get(kind) or LEVELS.get(kind, set()) & one.levels.keys()]
 
 
 def seen(log: Mapping[str, Any], kind: str) -> bool | None:
@@ -137,13 +142,13 @@ def page(logs: Sequence[Mapping[str, Any]], facts: Sequence[Facts | None]) -> st
     for name, kinds in (*((what, [kind]) for kind, what in KINDS.items()), ("**all**", list(KINDS))):
         scores = [score([logs[i] for i in some], [first[i] for i in some], kinds) for some in sets.values()]
         parts.append(f"| {name} | {' | '.join(map(cells, [*scores, score(logs, now, kinds)]))} |")
-    unread = [str(log["number"]) for log, told in zip(logs, first, strict=True) if told is None]
-    still = [str(log["number"]) for log, told in zip(logs, now, strict=True) if told is None]
+    unread = [str(log["number"]) for log, one in zip(logs, first, strict=True) if one is None]
+    still = [str(log["number"]) for log, one in zip(logs, now, strict=True) if one is None]
     parts.append("")
     for name, some in sets.items():
         of = [i for i in some if first[i] is not None]
-        there = score([logs[i] for i in of], [first[i] for i in of], KINDS)
-        parts.append(f"- {name}, of the {len(of)} of {len(some)} logs that it read: {cells(there).partition(' |')[0]}")
+        told = cells(score([logs[i] for i in of], [first[i] for i in of], KINDS)).partition(" |")[0]
+        parts.append(f"- {name}, of the {len(of)} of {len(some)} logs that it read: {told}")
     parts.append(f"\nNot read at first sight: logs {', '.join(unread)}; today: {', '.join(still) or 'none'}.\n")
     parts.append("Where the tool and both readers differ today:\n")
     for log, verdict in zip(logs, now, strict=True):
@@ -194,9 +199,9 @@ plots of their own, without the tool and without each other; `docs/data/field.js
 The logs themselves are not stored here: the script fetches them.
 """
 TOOL = """Its rules were written on the odd numbers up to 44. **First sight** is what they said of logs that had been
-kept aside: of the even numbers then; of 45 to 72 after rules and formats had been mended by what the even numbers had
-shown. A log that could not be read counts as disagreement in all its labels. **Null**: the agreement of a tool that
-never says anything. The bar is .9 of agreement on logs that were kept aside.
+kept aside: of the even numbers then; of 45 to 72 and of 73 to 87 after rules and formats had been mended by what those
+before them had shown. A log that could not be read counts as disagreement in all its labels. **Null**: the agreement of
+a tool that never says anything. The bar is .9 of agreement on logs that were kept aside.
 """
 LAW = """## The law against a constant
 

@@ -203,11 +203,16 @@ def functions(folder: Path, case: dict[str, Any], place: Path) -> list[Any]:
         task.close()
 
 
-def logs(folder: Path, case: dict[str, Any], place: Path) -> list[list[Any]]:
-    """One log of another trainer. Right: the values of `metrics` at each step, null where a step has none."""
+def logs(folder: Path, case: dict[str, Any], place: Path) -> Any:
+    """One log of another trainer. Right: the values of `metrics` at each step, null where a step has none.
+
+    Of several runs, those of each by its name.
+    """
     (file,) = (path for path in folder.iterdir() if path.name != "case.yaml")
-    (run,) = read_path(file)
-    return [[line.get(name) for name in case["metrics"]] for line in run.metrics]
+    found = {
+        run.name: [[line.get(name) for name in case["metrics"]] for line in run.metrics] for run in read_path(file)
+    }
+    return found if len(found) > 1 else found[""]
 
 
 KINDS: dict[str, Callable[..., Any]] = {

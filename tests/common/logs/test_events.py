@@ -140,6 +140,16 @@ def test_levels_of_the_last_third():
     assert look(metrics).told == ("97% of the groups have one reward and no signal; 50% of the responses are cut off.")
 
 
+def test_a_reward_that_never_changes_gives_no_signal():
+    same = look(run([1.0] * 30, reward=[0.0, 0.1] + [0.0] * 28))
+    assert same.levels == {"reward/same": 1.0}
+    assert same.told == "The reward is the same in 100% of the steps and gives no signal."
+    logged = look(run([1.0] * 30, reward=[1.0] * 30, **{"groups/no_signal": [0.2] * 30}))
+    assert logged.levels == {}
+    assert look(run([1.0] * 30, reward=[0.0, 0.1] * 15)).levels == {}
+    assert look(run([1.0] * 40, reward=[0.5] * 20 + [0.0] * 20)).levels == {}, "told as a reward that died"
+
+
 COLLAPSING = (0.05 + 0.95 * np.exp(-np.arange(30) / 5)).tolist()
 
 

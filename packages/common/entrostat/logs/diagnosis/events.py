@@ -40,10 +40,15 @@ SPREADS = {"low", "high", "std", "min", "max"}
 LEVELS = {
     "mismatch/logp_gap": (0.05, "engine and trainer differ by {:.2g} nats a token"),
     "groups/no_signal": (0.9, "{:.0%} of the groups have one reward and no signal"),
+    "reward/same": (0.9, "the reward is the same in {:.0%} of the steps and gives no signal"),
     "truncated": (0.5, "{:.0%} of the responses are cut off"),
     "clip_fraction": (0.2, "{:.0%} of the tokens are clipped"),
 }
-"""Metrics whose mean over the last third is told from this value on, and how."""
+"""Metrics whose mean over the last third is told from this value on, and how.
+
+`reward/same` is no metric: the share of steps with the most frequent reward, told where no_signal is not logged.
+"""
+FEWEST_REWARDS = 15
 GUARDED = ("entropy", "reward", "loss", "grad_norm")
 """Metrics that are not a number in a run that is lost."""
 
@@ -146,19 +151,29 @@ def look(metrics: Sequence[Mapping[str, Any]], target: float | None = None) -> H
             low = start + int(entropy[start:end].argmin())
             fell = Fall(int(at[start]), float(entropy[low]), int(at[low]))
     lost = {name: step for name in GUARDED if (step := _lost(metrics, name)) is not None}
-    late = {name: values[-max(len(values) // 3, 1) :] for name in LEVELS if len(values := numbers(metrics, name)[1])}
+    died = _died(*numbers(metrics, "reward"))
+    late = {name: _late(values) for name in LEVELS if len(values := numbers(metrics, name)[1])}
+    reward = numbers(metrics, "reward")[1]
+    if "groups/no_signal" not in late and died is None and len(reward) >= FEWEST_REWARDS:
+        values, often = np.unique(_late(reward), return_counts=True)
+        late["reward/same"] = _late(reward) == values[often.argmax()]
     levels = {name: float(values.mean()) for name, values in late.items() if values.mean() >= LEVELS[name][0]}
     return Happened(
         first,
         fell,
         exploded,
         lost,
-        died=_died(*numbers(metrics, "reward")),
+        died=died,
         levels=levels,
         length=_length(numbers(metrics, "response_length")[1]),
         declined=_declined(metrics),
         read=tuple(sorted(name for name in set[str]().union(*metrics) if looks_at(name))),
     )
+
+
+def _late(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the last third, of which there is at least one."""
+    return values[-max(len(values) // 3, 1) :]
 
 
 def looks_at(name: str) -> bool:

@@ -345,7 +345,7 @@ CONDITIONS: dict[str, Callable[[Facts], bool]] = {
     "numbers lost": lambda facts: bool(facts.happened.lost),
     "reward died": lambda facts: facts.happened.died is not None,
     "engines differ": lambda facts: "mismatch/logp_gap" in facts.happened.levels,
-    "no signal": lambda facts: "groups/no_signal" in facts.happened.levels,
+    "no signal": lambda facts: not facts.happened.levels.keys().isdisjoint({"groups/no_signal", "reward/same"}),
     "cut off": lambda facts: "truncated" in facts.happened.levels,
     "evaluation fell": lambda facts: facts.happened.declined is not None,
     "hardly clipped": lambda facts: facts.clipped is not None and facts.clipped < HARDLY,

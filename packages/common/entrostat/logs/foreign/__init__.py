@@ -6,6 +6,8 @@ wandb_tables.py     CSV and Parquet exports of Weights & Biases
 event_files.py      event files of TensorBoard
 json_logs.py        trainer_state.json of TRL, .jsonl files of verl
 console_lines.py    console output of verl and OpenRLHF
+notebooks.py        the table that a trainer shows in a notebook
+starts.py           runs that follow one another in a file, and steps that a resumed run took again
 rows.py             what a reader yields, and the bytes it may read
 
 Readers know nothing of names.

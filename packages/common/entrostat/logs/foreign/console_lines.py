@@ -32,6 +32,7 @@ MOST_PARTS = 100
 """Upper limit for the lines of a broken dictionary."""
 SUPERVISED = "mean_token_accuracy'"
 """Metric that TRL prints in supervised fine-tuning, as eval_ too."""
+EPOCH = re.compile(rf"'epoch': '?{NUMBER}")
 NOTHING = Row("", None, {})
 COUNTED = re.compile(rf"'global_step/max_steps': '{OF_ALL.pattern}'")
 
@@ -56,9 +57,10 @@ def is_dictionaries(head: bytes) -> bool:
 def read_dictionaries(file: LimitedFile) -> Iterator[Row]:
     """Yield the dictionaries of TRL's console, numbered from 1 unless they have a step.
 
-    An evaluation belongs to the training step before it. Supervised fine-tuning is left out if there are others.
+    If the epoch falls, a run goes on from an earlier step, or another one begins. An evaluation belongs to the training
+    step before it. Supervised fine-tuning is left out if there are others.
     """
-    step, tuned, tuning = 0, list[Row](), 0
+    step, tuned, tuning, before = 0, list[Row](), 0, 0.0
     for line in _joined(file):
         for found in TRL.findall(line):
             if SUPERVISED in found and "'reward'" not in found:
@@ -68,7 +70,9 @@ def read_dictionaries(file: LimitedFile) -> Iterator[Row]:
             if counted := COUNTED.search(found):
                 step = int(counted[1])
             elif found.startswith("{'loss'"):
-                step += 1
+                epoch = _number(there[1]) if (there := EPOCH.search(found)) else before
+                step = round(step * epoch / before) if epoch < before else step + 1
+                before = epoch
             yield Row("", step, dict(_pairs(found)))
     yield from () if step else tuned
 

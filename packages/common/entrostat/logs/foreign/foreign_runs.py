@@ -24,6 +24,7 @@ from ..regular_file import require_file
 from . import console_lines, event_files, json_logs, notebooks, wandb_offline, wandb_tables
 from .metric_names import translate
 from .rows import LimitedFile, Row
+from .starts import Starts, Steps
 
 MOST = 2**30
 """Upper limit for what is read of a file, bytes."""
@@ -206,8 +207,7 @@ def runs_in(file: BinaryIO) -> list[str]:
     if kind.read in (wandb_tables.read_parquet, json_logs.read_state):  # not readable in part
         return [""]
     try:
-        rows = kind.read(LimitedFile(BytesIO(head), HEAD))
-        return list(dict.fromkeys(row.run for row in rows if row.step is not None and row.metrics))
+        return [run.name for run in _gathered(kind, kind.read(LimitedFile(BytesIO(head), HEAD)), False)]
     except ValueError:
         return [""]  # reading it says why it cannot be read
 
@@ -267,7 +267,7 @@ def _is_text(head: bytes) -> bool:
 
 def _gathered(kind: Kind, rows: Iterable[Row], cut: bool) -> list[ForeignRun]:
     """Return the runs of some rows, without those that have no metrics. Later rows of a step replace earlier ones."""
-    runs: dict[str, dict[int, dict[str, float | None]]] = {}
+    runs: dict[str, Starts] = {}
     names: dict[str, dict[str, None]] = {}
     unreadable = left_out = 0
     for row in rows:
@@ -278,7 +278,7 @@ def _gathered(kind: Kind, rows: Iterable[Row], cut: bool) -> list[ForeignRun]:
             left_out += 1
             continue
         known = names.setdefault(row.run, {})
-        line = runs.setdefault(row.run, {}).setdefault(int(row.step), {})
+        line: dict[str, float | None] = {}
         for name, value in row.metrics.items():
             lost = type(value) is float and not math.isfinite(value)
             if not (lost or _is_number(value)) or name.startswith("_"):
@@ -290,6 +290,7 @@ def _gathered(kind: Kind, rows: Iterable[Row], cut: bool) -> list[ForeignRun]:
                 continue
             known[name] = None
             line[name] = None if lost else value
+        runs.setdefault(row.run, Starts()).add(int(row.step), line)
     notes = [kind.note] if kind.note else []
     if unreadable:
         notes.append(f"{unreadable} lines without a readable step are left out")
@@ -297,13 +298,19 @@ def _gathered(kind: Kind, rows: Iterable[Row], cut: bool) -> list[ForeignRun]:
         notes.append(f"only the first {MOST_RUNS} runs and {MOST_NAMES} metrics of each are read")
     if cut:
         notes.append("only the beginning of the file is read, because it is too large")
-    made = (_run(name, kind.title, lines, list(names[name]), tuple(notes)) for name, lines in runs.items())
-    return [run for run in made if run.metrics]
+    made = []
+    for name, starts in runs.items():
+        found = [run for run in starts.runs() if any(run.steps.values())][:MOST_RUNS]
+        for number, (steps, repeated) in enumerate(found, 1):
+            again = [f"steps {repeated[0]} to {repeated[1]} were taken again: the later ones count"] if repeated else []
+            several = [f"run {number} of {len(found)} that follow one another"] if len(found) > 1 else []
+            called = name if number == 1 else f"{name}, run {number}" if name else f"run {number}"
+            all_names = [there for there in names[name] if any(there in line for line in steps.values())]
+            made.append(_run(called, kind.title, steps, all_names, (*notes, *several, *again)))
+    return made
 
 
-def _run(
-    name: str, source: str, lines: dict[int, dict[str, float | None]], names: Sequence[str], notes: tuple[str, ...]
-) -> ForeignRun:
+def _run(name: str, source: str, lines: Steps, names: Sequence[str], notes: tuple[str, ...]) -> ForeignRun:
     translated = translate(names)
     kept = [there for there in names if there not in translated]
     ours = {there: translated.get(there, there) for there in (*translated, *kept)}

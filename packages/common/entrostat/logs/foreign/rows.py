@@ -32,6 +32,10 @@ OF_DATA = {"question", "problem", "prompt", "answer", "solution", "ground_truth"
 """Names of the columns of a data set of problems, of which a log has none or one."""
 
 
+RUNS = ("run", "run_name", "run_id", "arm", "experiment", "trial", "variant", "method", "algorithm", "seed")
+"""Names of columns that tell the runs of a table apart."""
+
+
 class Row(NamedTuple):
     """Metrics of one step of a run, as a file has them."""
 
@@ -69,7 +73,13 @@ def row(record: Mapping[str, Any], steps: Collection[str]) -> Row:
         step = int(step)
     prefix = "eval/" if record.get("type") in EVALUATIONS else ""
     named = flat({name: value for name, value in record.items() if name not in steps})
-    return Row("", step, {prefix + name: value for name, value in named})
+    return Row(of_run(record), step, {prefix + name: value for name, value in named})
+
+
+def of_run(record: Mapping[str, Any]) -> str:
+    """Return the name of a record's run, from its columns in RUNS; empty if it has none of them."""
+    told = ((name.lower(), value) for name, value in record.items() if isinstance(value, str | int))
+    return ", ".join(value if isinstance(value, str) else f"{name} {value}" for name, value in told if name in RUNS)
 
 
 def flat(record: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

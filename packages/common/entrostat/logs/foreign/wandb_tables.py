@@ -3,9 +3,10 @@
 Of a CSV the separator is found: a comma, or, as a European spreadsheet writes it, a semicolon with decimal commas, or a
 tab. NaN is a gap in these tables.
 
-A chart's CSV has the columns `Step`, `RUN - METRIC`, `RUN - METRIC__MIN`, `RUN - METRIC__MAX` for each run in it; the
-last two are left out. A run's history has a column for each metric, and `_step`: `run.history().to_csv(...)`, or the
-Parquet file of the artifact `run-ID-history`.
+A table of several runs has a column that tells them apart, such as `run` or `seed`. A chart's CSV has the columns
+`Step`, `RUN - METRIC`, `RUN - METRIC__MIN`, `RUN - METRIC__MAX` for each run in it; the last two are left out. A run's
+history has a column for each metric, and `_step`: `run.history().to_csv(...)`, or the Parquet file of the artifact
+`run-ID-history`.
 """
 
 import csv
@@ -15,7 +16,7 @@ from itertools import chain
 from math import isfinite
 from typing import Any
 
-from .rows import LimitedFile, Row, data_columns, row, step_names, told_data
+from .rows import RUNS, LimitedFile, Row, data_columns, row, step_names, told_data
 
 OF_A_CHART = " - "
 """Text between run and metric in a column of a chart."""
@@ -63,7 +64,12 @@ def read_csv(file: LimitedFile) -> Iterator[Row]:
         header = [name.removeprefix("\ufeff") for name in next(rows, [])]
         if set(header) >= OF_RUNS:
             raise ValueError("is W&B's table of runs, without their steps: export a chart or run.history() instead")
-        cells = ([_number(cell.replace(",", ".") if separator == ";" else cell) for cell in cells] for cells in rows)
+        text = {at for at, name in enumerate(header) if name.lower() in RUNS}
+        point = "," if separator == ";" else "."
+        cells = (
+            [cell if at in text else _number(cell.replace(point, ".")) for at, cell in enumerate(cells)]
+            for cells in rows
+        )
         yield from _of_chart(header, cells) if _is_chart(header) else _of_history(header, cells)
     except csv.Error as error:
         raise ValueError(f"is not a CSV file: {error}") from None
