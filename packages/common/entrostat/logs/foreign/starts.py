@@ -29,6 +29,8 @@ class Starts:
         """Steps since the last start."""
         self.last = 0
         """Largest of them."""
+        self.begin = self.end = 0
+        """Smallest and largest step of the last run that has ended."""
 
     def add(self, step: int, metrics: Mapping[str, float | None]) -> None:
         before = self.ended[-1].steps if self.ended else {}
@@ -47,17 +49,19 @@ class Starts:
     def _end(self) -> None:
         """Join the part to the run that it continues, or let it be another run."""
         part, self.part = self.part, {}
-        if not self.ended:
-            self.ended.append(Run(part))
-            return
-        before, repeated = self.ended[-1]
-        first, end = next(iter(part)), max(before)
-        if next((step for step in part if step != first), end + 1) > end:
+        first = next(iter(part))
+        after = next((step for step in part if step != first), self.end + 1)
+        if self.ended and after > self.end:
             for step, line in part.items():
-                before.setdefault(step, {}).update(line)
-        elif first <= min(before):
-            self.ended.append(Run(part))
-        else:
+                self.ended[-1].steps.setdefault(step, {}).update(line)
+            self.end = max(self.end, self.last)
+            return
+        if self.ended and first > self.begin:
+            before, repeated = self.ended[-1]
             kept = {step: line for step, line in before.items() if step < first}
-            low, high = repeated or (first, end)
-            self.ended[-1] = Run(kept | part, (min(low, first), max(high, end)))
+            low, high = repeated or (first, self.end)
+            self.ended[-1] = Run(kept | part, (min(low, first), max(high, self.end)))
+        else:
+            self.ended.append(Run(part))
+            self.begin = min(part)
+        self.end = self.last
