@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from entrostat import StepStats
+from entrostat.controllers.thermostat import Thermostat
 from toybandit import Config
 from toybandit.simulator import _Simulation
 from toybandit.workspace import one_thread
@@ -45,6 +46,7 @@ LOOPS: dict[str, tuple[str, dict[str, Any]]] = {
     "adapo": ("adapo", {}),
     "aer": ("aer", {"delta": 0.005, "coef_max": 0.5}),
     "papo": ("papo", {}),
+    "papo, band .35": ("papo", {"band": 0.35}),
     "stare": ("stare", {"delta": 0.01, "both_signs": True}),
     "adaptive_clip": ("adaptive_clip", {"delta": 0.05, "eps": 0.2}),
     "GRPO, no loop": ("grpo", {}),
@@ -70,7 +72,7 @@ def instead(value: float, steps: Callable[[int], bool]) -> Callable[[Seen, int],
     return lambda seen, step: torch.full_like(seen[step], value) if steps(step) else seen[step]
 
 
-OTHER_TASK, OUT_OF_REACH = "another task", "target out of reach"
+OTHER_TASK, OUT_OF_REACH, MISTAKEN = "another task", "target out of reach", "drift of −.5 by mistake"
 CONDITIONS: dict[str, Callable[[Seen, int], Tensor]] = {
     **{f"{delay} rollouts late" if delay else "undisturbed": late(delay) for delay in DELAYS},
     "noise of .05 nats": noisy(0.05),
@@ -80,6 +82,7 @@ CONDITIONS: dict[str, Callable[[Seen, int], Tensor]] = {
     "one reading of 100 nats": instead(100.0, lambda step: step == FROM),
     OTHER_TASK: late(0),
     OUT_OF_REACH: late(0),
+    MISTAKEN: late(0),
 }
 
 
@@ -94,6 +97,7 @@ class Disturbed(_Simulation):
         if step == FROM:
             jump = self.under[OTHER_TASK]
             self.success[jump] = self.success[jump].roll(1, -2)
+            self.mislead(self.under[MISTAKEN])
         for part in (self.controller.surrogate, *self.controller.parts):
             if hasattr(part, "target"):
                 target = torch.full(entropy.shape, TARGET, dtype=torch.float64)
@@ -102,6 +106,16 @@ class Disturbed(_Simulation):
         seen = self.history["entropy"]
         read = torch.cat([CONDITIONS[name](seen, step)[runs] for name, runs in self.under.items()])
         return StepStats(**{**vars(super().step_stats(entropy, step)), "entropy": read, "delay": None})
+
+    def mislead(self, runs: slice) -> None:
+        """Give thermostats an estimate that is wrong and certain; other loops have none."""
+        for part in self.controller.parts:
+            if isinstance(part, Thermostat):
+                plants = part.plant.plants
+                drift, covariance = plants.drift.clone(), plants.covariance.clone()
+                drift[runs] = -0.5
+                covariance[runs] *= 1e-9
+                part.plant = part.plant._replace(plants=plants._replace(drift=drift, covariance=covariance))
 
 
 class Held(NamedTuple):

@@ -1,29 +1,41 @@
-"""Speed of the simulator compared with the same simulation in NumPy.
+"""Speed of the simulator compared with the same simulation in NumPy and JAX.
 
     python benchmarks/simulator.py [--runs 8,32,512] [--rollouts 20] [--sweep]
 
 An update is one pass of one run over a rollout of environment `noisy` (64 states, 16 arms, 16 responses, 8 passes),
 including its share of sampling. toybandit runs plain GRPO and two chains, each eager and compiled. NumPy runs plain
 GRPO in two forms: vectorised over the states and responses of a run with a loop over runs (the straightforward form),
-and vectorised over runs too; the latter also with Clip-Higher and STEER's weights. All use one thread and take turns;
-times are CPU seconds of the fastest of several calls. "of bandwidth" is the time in which one thread of this machine
-moves the minimum data of a pass (arms, advantages and old log-probabilities read, logits read and written), divided
-by the measured time. "first" is the extra wall time of the first call (seconds) for compilation, shorter if torch's
-cache has the machine code of an earlier process.
+and vectorised over runs too; the latter also with Clip-Higher and STEER's weights. If JAX is installed (`pip install
+jax`), it runs plain GRPO too, one compiled program for all rollouts (jit of vmap): with arms from `random.categorical`,
+and from the inverse of the cumulative distribution, as NumPy and toybandit draw them. All use one thread and take
+turns; times are CPU seconds of the fastest of several calls. "of bandwidth" is the time in which one thread of this
+machine moves the minimum data of a pass (arms, advantages and old log-probabilities read, logits read and written),
+divided by the measured time. "first" is the extra wall time of the first call (seconds) for compilation, shorter if
+torch's cache has the machine code of an earlier process.
 
 --sweep: also 512 runs of 300 rollouts, eager and compiled, with the peak memory of the process.
 """
 
 import argparse
+import os
 import resource
 import time
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 
 from toybandit import Config, Environment, simulate
 from toybandit.problem import draw_problem
+
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+try:
+    import jax
+    from jax import numpy as jnp
+except ImportError:
+    jax = None
 
 CLIP = 0.2
 CONTROLLERS = ("grpo", "clip_higher+entropic", "clip_higher+steer")
@@ -66,7 +78,45 @@ def in_numpy(env: Environment, z: np.ndarray, q: np.ndarray, seed: int, steer: b
     return -(p * np.log(p)).sum(-1).mean(-1)
 
 
-def fastest(work: dict[str, Callable[[], np.ndarray]], calls: int) -> dict[str, tuple[float, float]]:
+def in_jax(env: Environment, categorical: bool) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """Return a compiled function like `in_numpy`, of logits z and success probabilities q of all runs, (runs, S, K).
+
+    categorical: draw arms by `jax.random.categorical`, instead of from the cumulative distribution.
+    """
+    jax.config.update("jax_enable_x64", True)
+    row, group = jnp.arange(env.states)[:, None], env.group or 1
+
+    def rollout(z: Any, key: Any, q: Any) -> Any:
+        first, second = jax.random.split(key)
+        old = jax.nn.softmax(z)
+        if categorical:
+            arm = jax.random.categorical(first, z[:, None], shape=(env.states, group))
+        else:
+            draw = jax.random.uniform(first, (env.states, group, 1))
+            arm = (draw > old.cumsum(-1)[:, None]).sum(-1).clip(max=env.arms - 1)
+        reward = (jax.random.uniform(second, arm.shape) < jnp.take_along_axis(q, arm, -1)).astype(z.dtype)
+        advantage = (reward - reward.mean(-1, keepdims=True)) / (reward.std(-1, ddof=1, keepdims=True) + 1e-6)
+        old_p = jnp.take_along_axis(old, arm, -1)
+
+        def update(_: Any, z: Any) -> Any:
+            p = jax.nn.softmax(z)
+            ratio = jnp.take_along_axis(p, arm, -1) / old_p
+            stopped = jnp.where(advantage > 0, ratio > 1 + CLIP, ratio < 1 - CLIP)
+            weight = jnp.where(stopped, 0.0, ratio * advantage) / group
+            return z + env.lr * (jnp.zeros_like(z).at[row, arm].add(weight) - p * weight.sum(-1, keepdims=True))
+
+        return jax.lax.fori_loop(0, env.passes, update, z), None
+
+    def run(key: Any, z: Any, q: Any) -> Any:
+        keys = jax.random.split(key, env.rollouts)
+        p = jax.nn.softmax(jax.lax.scan(lambda z, key: rollout(z, key, q), z, keys)[0])
+        return -(p * jnp.log(p)).sum(-1).mean()
+
+    compiled = jax.jit(jax.vmap(run))
+    return lambda z, q: np.asarray(compiled(jax.random.split(jax.random.key(0), len(z)), z, q))
+
+
+def fastest(work: dict[str, Callable[[], object]], calls: int) -> dict[str, tuple[float, float]]:
     """Return CPU seconds of the fastest of `calls` calls, made in turn, and wall seconds of a first call."""
     seconds, first = dict.fromkeys(work, np.inf), {}
     for name, function in work.items():
@@ -101,15 +151,18 @@ def compare(runs: int, rollouts: int, limit: float) -> None:
     config = Config(env="noisy", rollouts=max(rollouts * 8 // runs, 24))
     env = config.environment()
     z, q = (x.numpy() for x in draw_problem(env, torch.arange(runs), torch.float64))
-    work: dict[str, Callable[[], np.ndarray]] = {
+    work: dict[str, Callable[[], object]] = {
         "NumPy, run by run": lambda: np.array([in_numpy(env, z[i], q[i], i) for i in range(runs)]),
         "NumPy, all runs": lambda: in_numpy(env, z, q, 0),
         "NumPy, all runs, STEER": lambda: in_numpy(env, z, q, 0, steer=True),
     }
+    if jax is not None:
+        for label, categorical in (("JAX, categorical", True), ("JAX, inverse CDF", False)):
+            work[label] = partial(in_jax(env, categorical), z, q)
     for controller in CONTROLLERS:
         chain = Config(env="noisy", rollouts=config.rollouts, controller=controller)
         for label, fast in ((controller, False), (f"{controller}, compiled", True)):
-            work[label] = lambda chain=chain, fast=fast: simulate(chain, range(runs), compile=fast).entropy
+            work[label] = partial(simulate, chain, range(runs), compile=fast)
     found = fastest(work, 5)
     updates = runs * env.rollouts * env.passes
     each, all_runs = (found[name][0] for name in list(work)[:2])
