@@ -123,6 +123,11 @@ COMPARISONS = [
         spec="opo", peer=VERL + "compute_opo_outcome_advantage", theirs=verl_advantage("compute_opo_outcome_advantage")
     ),
     Comparison(
+        spec="pass_at_k k=2 variant=best",
+        peer=VERL + "compute_grpo_passk_outcome_advantage",
+        theirs=verl_advantage("compute_grpo_passk_outcome_advantage", config={}),
+    ),
+    Comparison(
         spec="reinforce_pp",
         peer=VERL + "compute_reinforce_plus_plus_baseline_outcome_advantage",
         theirs=verl_advantage("compute_reinforce_plus_plus_baseline_outcome_advantage"),
@@ -282,7 +287,7 @@ def identity(c: Comparison) -> str:
 
 def rest() -> list[str]:
     """Return the names that no comparison has."""
-    compared = {name for c in COMPARISONS for name in c.spec.split("+")}
+    compared = {name for c in COMPARISONS for name in c.spec.partition(" ")[0].split("+")}
     every = [name for kind in ("surrogate", "controller", "advantage") for name in names(kind)]
     return [name for name in every if name not in compared]
 

@@ -7,6 +7,7 @@ A policy is a list of rows of logits; the row of node n of prompt s is s·nodes 
 
 import math
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import NormalDist, fmean, stdev
 from typing import Any
 from zlib import crc32
@@ -132,8 +133,25 @@ def advantage(word: str, given: str, group: Row, member: int) -> float:
         share = float(given.removeprefix("k=") or 0.4)
         quantile = next(x for x in sorted(group) if sum(y <= x for y in group) >= share * len(group) - 1e-9)
         return (reward - quantile) / (stdev(group) + 1e-6)
+    if word == "max_rl":
+        return (reward - fmean(group)) / fmean(group) if any(group) else 0.0
+    if word == "pass_at_k":
+        of = {key: value for key, _, value in (part.partition("=") for part in given.split())}
+        return best_of(reward, others, int(of["k"]), of.get("variant", "unbiased"))
     values = {"w_reinforce": (-1.0, 0.1), "psr": (0.0, 1.0), "nsr": (-1.0, 0.0)}
     return values[word][int(reward)]
+
+
+def best_of(reward: float, others: Row, k: int, variant: str) -> float:
+    """Return pass_at_k, by all sets of k responses."""
+    group = [reward, *others]
+    if variant == "best":
+        return max(reward - max(others), 0.0) / (stdev(group) + 1e-6)
+    with_it = [max(reward, *rest) if rest else reward for rest in combinations(others, k - 1)]
+    if variant == "unbiased":
+        return k * fmean(best - max(rest) for best, rest in zip(with_it, combinations(others, k - 1), strict=True))
+    mean = fmean(max(some) for some in combinations(group, k))
+    return (fmean(with_it) - mean) / math.sqrt(mean * (1 - mean)) if 0 < mean < 1 else 0.0
 
 
 # A rollout of a run: its tokens in the order of prompts, responses and positions ------------------------------------

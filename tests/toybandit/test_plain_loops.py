@@ -47,7 +47,8 @@ CHAINS: dict[str, dict[str, Any]] = {
 }
 TWO_SIDED = ("grpo", "dr_grpo", "rloo", "reinforce_pp", "reinforce_pp over=responses", "qae k=0.6", "w_reinforce")
 """Advantages of either sign, so that rules for one sign act."""
-ADVANTAGES = (*TWO_SIDED, "qae", "psr", "nsr")
+OF_SETS = ("pass_at_k k=2", "pass_at_k k=2 variant=analytic", "pass_at_k k=2 variant=best", "max_rl")
+ADVANTAGES = (*TWO_SIDED, *OF_SETS, "qae", "psr", "nsr")
 
 
 def scene(name: str, number: int = 0, **given: Any) -> dict[str, Any]:

@@ -55,9 +55,10 @@ ENVIRONMENT = (
         label="Advantage",
         symbol="A",
         default="grpo",
-        options=("grpo", "dr_grpo", "rloo", "reinforce_pp", "qae", "w_reinforce", "psr", "nsr"),
+        options=("grpo", "dr_grpo", "rloo", "reinforce_pp", "qae", "max_rl", "pass_at_k", "w_reinforce", "psr", "nsr"),
         help="Advantage estimator: the value of a response relative to its group. qae: relative to the group's "
-        "0.4-quantile. psr: successes only. nsr: failures only. exact uses its own.",
+        "0.4-quantile. max_rl: in units of the group's mean. pass_at_k: what it adds to the best of 4 responses. "
+        "psr: successes only. nsr: failures only. exact uses its own.",
     ),
     Control(
         key="passes",

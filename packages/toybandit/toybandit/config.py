@@ -75,8 +75,8 @@ class Config:
     coupling: float | None = None
     """Share of a state's update that every other state gets."""
     advantage: str | None = None
-    """Advantage that needs rewards only: grpo, dr_grpo, rloo, reinforce_pp, qae, w_reinforce, psr or nsr.
-    Hyperparameters follow the name: "qae k=0.6"."""
+    """Advantage that needs rewards only: grpo, dr_grpo, rloo, reinforce_pp, qae, max_rl, pass_at_k,
+    w_reinforce, psr or nsr. Hyperparameters follow the name: "qae k=0.6"."""
     update: UpdateRule | None = None
     """sgd (policy gradient), npg (natural policy gradient) or adam."""
     success: Table | None = None

@@ -15,7 +15,7 @@ Table = tuple[tuple[float, ...], ...]
 """Rows of numbers: one for each state, or one for all states."""
 TABLES = ("success", "logits", "kernel")
 UpdateRule = Literal["sgd", "npg", "adam"]
-CENTRED = ("grpo", "dr_grpo", "rloo", "reinforce_pp", "opo", "qae")
+CENTRED = ("grpo", "dr_grpo", "rloo", "reinforce_pp", "opo", "qae", "max_rl")
 """Advantages relative to the group, which are 0 in a group of one."""
 MOST_LOGITS = 1 << 24
 """Upper limit for the logits of all states (128 MiB per run), and for the entries of the coupling kernel."""

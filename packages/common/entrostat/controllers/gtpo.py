@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from ..advantages import STD_EPS
+from ..advantages.groups import STD_EPS
 from ..controller import Context, Controller
 from ..numbers.per_run import column
 from ..plan import Plan

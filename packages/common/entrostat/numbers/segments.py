@@ -74,7 +74,7 @@ def rank_within(x: Tensor, segments: Segments) -> Tensor:
     """Return the rank of each x (..., n) in its segment, ascending from 0; ties share their mean rank: (..., n)."""
     if not x.shape[-1]:
         return x
-    order, starts = _ascending(x, segments)
+    order, starts = ascending(x, segments)
     value, segment = x.gather(-1, order), segments.index.expand(x.shape).gather(-1, order)
     changes = (value[..., 1:] != value[..., :-1]) | (segment[..., 1:] != segment[..., :-1])
     equal = Segments(torch.nn.functional.pad(changes, (1, 0)).long().cumsum(-1))
@@ -88,7 +88,7 @@ def quantile_within(x: Tensor, segments: Segments, share: float) -> Tensor:
     place = (segments.size * share - 1e-9).ceil().long().clamp(min=1) - 1  # 0.55·20 must give 11 despite rounding
     last = max(x.shape[-1] - 1, 0)
     if x.dtype == torch.float64:  # does not fit into 64 bits together with the segment
-        order, starts = _ascending(x, segments)
+        order, starts = ascending(x, segments)
         return x.gather(-1, order.gather(-1, (starts + place).clamp(max=last)))
     keys = _sorted((segments.index << 32) + ordered_bits(x.float()) + HALF)
     starts = (segments.size.cumsum(-1) - segments.size).expand(*x.shape[:-1], segments.count)
@@ -101,7 +101,7 @@ def _sorted(x: Tensor) -> Tensor:
     return torch.from_numpy(np.sort(x.numpy())) if x.device.type == "cpu" else x.sort(-1).values
 
 
-def _ascending(x: Tensor, segments: Segments) -> tuple[Tensor, Tensor]:
+def ascending(x: Tensor, segments: Segments) -> tuple[Tensor, Tensor]:
     """Return the order of x (..., n) by segment, then by value, and the start of each segment in it, (..., K)."""
     ids = segments.index.expand(x.shape)
     by_value = x.argsort(stable=True, dim=-1)

@@ -502,8 +502,8 @@ class TrainConfig:
     """Entropy to hold (nats), for controllers that have a target, or a schedule of it, such as
     `linear(0.65, 0.15, 400)` and `0.4x`, which is 0.4 times the entropy of the first rollout."""
     advantage: str = "grpo"
-    """grpo, dr_grpo, rloo, reinforce_pp, opo, qae, w_reinforce, psr, nsr, prime (a reward model learns along), that of
-    a plug-in, or module:function. Hyperparameters follow the name: `qae k=0.6`."""
+    """grpo, dr_grpo, rloo, reinforce_pp, opo, qae, max_rl, pass_at_k, w_reinforce, psr, nsr, prime (a reward model
+    learns along), that of a plug-in, or module:function. Hyperparameters follow the name: `qae k=0.6`."""
     device: Literal["cpu", "cuda"] = "cpu"
     """Device of the policy: cpu or cuda."""
     threads: Annotated[int, "[0, 4096]"] = 0

@@ -8,7 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from entrostat.advantages import advantage_needs
+import torch
+
+from entrostat.advantages import advantage_needs, get_advantage
 from entrostat.settings.compilers import check_compiler
 from entrostat.settings.installation import missing
 
@@ -99,7 +101,11 @@ def check_advantage(config: TrainConfig) -> None:
     missing = set() if config.advantage == "prime" else set(advantage_needs(config.advantage)) - {"length"}
     if missing:
         raise ValueError(f"advantage {config.advantage!r} needs {', '.join(sorted(missing))}; llmtrain has none")
-    if config.advantage.partition(" ")[0] in OF_VERDICTS and any(used(config.reward)):
+    name = config.advantage.partition(" ")[0]
+    if name == "pass_at_k":  # whose k must fit the group
+        get_advantage(config.advantage)(torch.zeros(config.rollout.n), torch.zeros(config.rollout.n, dtype=torch.int64))
+    verdicts = name in OF_VERDICTS or name == "max_rl" or "variant=analytic" in config.advantage
+    if verdicts and any(used(config.reward)):
         raise ValueError(
             f"advantage {config.advantage!r} needs rewards of 1 or 0: leave out reward.format, reward.length_weight, "
             "reward.overlong_buffer and reward.function, or use another advantage, such as grpo"

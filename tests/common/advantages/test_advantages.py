@@ -74,7 +74,7 @@ def test_a_batch_of_one_response_has_no_advantage(name):
     assert get_advantage(name)(REWARD[:1], GROUP[:1]).tolist() == [0.0]
 
 
-@pytest.mark.parametrize("name", ["grpo", "qae", "dr_grpo", "rloo", "reinforce_pp"])
+@pytest.mark.parametrize("name", ["grpo", "qae", "dr_grpo", "rloo", "reinforce_pp", "max_rl"])
 def test_runs_are_independent_and_order_does_not_matter(name):
     advantage = get_advantage(name)
     runs = torch.stack([REWARD, 1 - REWARD])
@@ -121,13 +121,14 @@ def test_rewards_of_any_kind_are_those_of_float32(name, dtype):
         "prime": {"prm_logp": torch.ones(5), "ref_logp": torch.zeros(5), "response": torch.arange(5)},
     }
     reward = torch.tensor([1, 0, 0, 1, 1])
-    found = get_advantage(name)(reward.to(dtype), GROUP[:5], **given.get(name, {}))
+    advantage = get_advantage("pass_at_k k=2" if name == "pass_at_k" else name)
+    found = advantage(reward.to(dtype), GROUP[:5], **given.get(name, {}))
     assert found.dtype == torch.float32
-    assert torch.equal(found, get_advantage(name)(reward.float(), GROUP[:5], **given.get(name, {})))
+    assert torch.equal(found, advantage(reward.float(), GROUP[:5], **given.get(name, {})))
     assert found.isfinite().all()
 
 
-@pytest.mark.parametrize("name", ["grpo", "dr_grpo", "rloo", "reinforce_pp", "opo", "qae"])
+@pytest.mark.parametrize("name", ["grpo", "dr_grpo", "rloo", "reinforce_pp", "opo", "qae", "max_rl", "pass_at_k k=1"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_equal_rewards_have_no_advantage_whatever_they_are(name, dtype):
     """Not even one of rounding, which a small standard deviation would make large and a sign would make a direction."""

@@ -1,0 +1,48 @@
+"""Advantages of a group of responses to one prompt.
+
+registry.py     advantages by name, with their hyperparameters and what they need
+groups.py       relative to the group, or of a verdict alone
+pass_at_k.py    those that aim at the best of several responses
+process.py      one number per token, by an implicit process reward
+"""
+
+from .groups import dr_grpo, grpo, nsr, opo, psr, qae, reinforce_pp, rloo, w_reinforce
+from .pass_at_k import max_rl, pass_at_k
+from .process import prime
+from .registry import (
+    GROUP,
+    REGISTRY,
+    Advantage,
+    AdvantageEntry,
+    Groups,
+    advantage_needs,
+    advantage_uses,
+    get_advantage,
+    imported,
+    register,
+)
+
+__all__ = [
+    "GROUP",
+    "REGISTRY",
+    "Advantage",
+    "AdvantageEntry",
+    "Groups",
+    "advantage_needs",
+    "advantage_uses",
+    "dr_grpo",
+    "get_advantage",
+    "grpo",
+    "imported",
+    "max_rl",
+    "nsr",
+    "opo",
+    "pass_at_k",
+    "prime",
+    "psr",
+    "qae",
+    "register",
+    "reinforce_pp",
+    "rloo",
+    "w_reinforce",
+]

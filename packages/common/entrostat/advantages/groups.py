@@ -1,0 +1,150 @@
+"""Advantages relative to the group, or of a verdict alone."""
+
+import torch
+from torch import Tensor
+
+from ..numbers.reduce import LocalReduce
+from ..numbers.segments import Segments, as_segments, quantile_within
+from .registry import Groups, needed, register
+
+STD_EPS = 1e-6
+"""Number added to a standard deviation before dividing by it."""
+VARIANCE_EPS = 1e-8
+"""Number added to a variance over tokens before its root, as verl does."""
+WHITENED = ("tokens", "responses")
+
+
+def centred_rewards(reward: Tensor, group_id: Groups) -> tuple[Tensor, Segments]:
+    """Return R − group mean, (..., n), and the groups. Exactly 0 if all responses of a group have the same reward."""
+    groups = as_segments(group_id)
+    above = reward - groups.spread(groups.pick(reward))
+    return above - groups.spread(groups.mean(above)), groups
+
+
+def per_deviation(centred: Tensor, groups: Segments) -> Tensor:
+    """Return 1 / (unbiased standard deviation of the group + 1e-6), (..., n)."""
+    variance = groups.sum(centred**2) / (groups.size - 1).clamp(min=1)
+    return groups.spread(1 / (variance.sqrt() + STD_EPS))
+
+
+@register("grpo", source="Shao et al. 2024 (GRPO)")
+def grpo(reward: Tensor, group_id: Groups) -> Tensor:
+    """(R − mean) / (std + 1e-6) with the unbiased standard deviation (GRPO). A group of one has advantage 0."""
+    centred, groups = centred_rewards(reward, group_id)
+    return centred * per_deviation(centred, groups)
+
+
+@register("dr_grpo", source="Liu et al. 2025 (Dr. GRPO)")
+def dr_grpo(reward: Tensor, group_id: Groups) -> Tensor:
+    """R − mean, no division by the standard deviation (Dr. GRPO)."""
+    return centred_rewards(reward, group_id)[0]
+
+
+@register("rloo", source="Ahmadian et al. 2024 (RLOO)")
+def rloo(reward: Tensor, group_id: Groups) -> Tensor:
+    """R − mean of the other members (RLOO). A group of one has advantage 0."""
+    centred, groups = centred_rewards(reward, group_id)
+    return centred * groups.spread(groups.size.to(centred) / (groups.size - 1).clamp(min=1))
+
+
+@register(
+    "reinforce_pp",
+    source="Hu et al. 2025 (REINFORCE++, with the baseline of a group)",
+    over_batch=True,
+    uses=("length",),
+    hyperparameters={"over": ("What counts the same in mean and variance: tokens or responses.", WHITENED)},
+)
+def reinforce_pp(
+    reward: Tensor,
+    group_id: Groups,
+    *,
+    length: Tensor | None = None,
+    reduce: LocalReduce | None = None,
+    over: str = "tokens",
+) -> Tensor:
+    """(c − mean c) / √(var c + 1e-8) with c = R − group mean, mean and unbiased variance over the tokens of the batch.
+
+    The batch is the n given responses and those of all other ranks that `reduce` covers, separately in each run.
+    over=tokens: each response counts by its length, as in verl (compute_reinforce_plus_plus_baseline_outcome_advantage)
+    and OpenRLHF, where a group of one has no baseline; here its advantage before whitening is 0.
+    over=responses: c / (std c + 1e-6), every response counts the same, whatever its length; the mean of c is 0.
+    length: number of tokens of each response, (n,) or (..., n); None: one for each.
+    """
+    reduce = reduce or LocalReduce()
+    centred, _ = centred_rewards(reward, group_id)
+    if over == "responses":
+        variance = reduce.sum(centred**2) / (reduce.size(reward)[0] - 1).clamp(min=1)
+        return centred / (variance.sqrt().unsqueeze(-1) + STD_EPS).to(centred)
+    if length is None:
+        count, above = torch.ones_like(centred), centred  # whose mean is 0
+    else:
+        count = length.to(centred).expand(centred.shape)
+        mean = reduce.sum(count * centred) / reduce.sum(count).clamp(min=1)
+        above = centred - mean.unsqueeze(-1).to(centred)
+    variance = reduce.sum(count * above**2) / (reduce.sum(count) - 1).clamp(min=1)
+    return above * (variance + VARIANCE_EPS).rsqrt().unsqueeze(-1).to(above)
+
+
+@register("opo", source="Hao et al. 2025 (OPO)", needs=("length",))
+def opo(reward: Tensor, group_id: Groups, *, length: Tensor | None = None) -> Tensor:
+    """R_i − Σ_j l_j·R_j / Σ_j l_j over the group: the baseline weighs a response by its length.
+
+    length: number of tokens of each response, (n,) or (..., n). Raises ValueError if it is not given.
+    """
+    weight = needed("opo", "length", length).to(reward)
+    groups = as_segments(group_id)
+    tokens = groups.sum(weight.expand(reward.shape))
+    above = reward - groups.spread(groups.pick(reward))
+    return above - groups.spread(groups.sum(weight * above) / tokens.clamp(min=1))
+
+
+@register(
+    "qae",
+    source="Wu et al. 2026 (QAE), equation 3",
+    quadrants=("I", "II", "III", "IV"),
+    hyperparameters={"k": ("K of the quantile; groups with a success rate above 1 − K are easy.", "(0, 1)")},
+)
+def qae(reward: Tensor, group_id: Groups, *, k: float = 0.4) -> Tensor:
+    """(R − K-quantile) / (std + 1e-6): learns only from successes on hard prompts, only from failures on easy ones.
+
+    The quantile is the smallest reward that a share K of the group does not exceed (the released code interpolates
+    between two rewards).
+    """
+    centred, groups = centred_rewards(reward, group_id)
+    above = reward - groups.spread(quantile_within(reward, groups, k))
+    return above * per_deviation(centred, groups)
+
+
+@register(
+    "w_reinforce",
+    source="Zhu et al. 2025 (W-REINFORCE)",
+    quadrants=("I", "II"),
+    hyperparameters={"positive": ("Advantage of a correct response (λ).", "[0, inf)")},
+)
+def w_reinforce(reward: Tensor, group_id: Groups, *, positive: float | Tensor = 0.1) -> Tensor:
+    """+λ for a correct response, −1 for a wrong one; no baseline. Raises ValueError on a reward other than 0 and 1.
+
+    positive: λ, or one value per run, (runs…,).
+    """
+    column = torch.as_tensor(positive, dtype=reward.dtype, device=reward.device).unsqueeze(-1)
+    return torch.where(are_correct("w_reinforce", reward), column, -1.0)
+
+
+@register("psr", source="Zhu et al. 2025 (PSR)", quadrants=("III", "IV"))
+def psr(reward: Tensor, group_id: Groups) -> Tensor:
+    """+1 for a correct response, 0 for a wrong one (positive sample reinforcement). Errors as in `w_reinforce`."""
+    return are_correct("psr", reward).to(reward.dtype)
+
+
+@register("nsr", source="Zhu et al. 2025 (NSR)", quadrants=("I", "II"))
+def nsr(reward: Tensor, group_id: Groups) -> Tensor:
+    """0 for a correct response, −1 for a wrong one (negative sample reinforcement). Errors as in `w_reinforce`."""
+    return are_correct("nsr", reward).to(reward.dtype) - 1
+
+
+def are_correct(name: str, reward: Tensor) -> Tensor:
+    """Return a mask (..., n) of the correct responses. Raises ValueError on a reward other than 0 and 1."""
+    correct = reward == 1
+    if not bool((correct | (reward == 0)).all()):
+        raise ValueError(f"advantage {name!r} takes rewards of 0 and 1")
+    return correct

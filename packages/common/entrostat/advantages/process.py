@@ -1,0 +1,59 @@
+"""Advantages of each token, by an implicit process reward."""
+
+import torch
+from torch import Tensor
+
+from ..numbers.segments import as_segments
+from .groups import rloo
+from .registry import Groups, needed, register
+
+
+@register(
+    "prime",
+    source="Cui et al. 2025 (PRIME)",
+    needs=("prm_logp", "ref_logp", "response"),
+    hyperparameters={"beta": ("Scale of the implicit process reward.", "(0, inf)")},
+)
+def prime(
+    reward: Tensor,
+    group_id: Groups,
+    *,
+    prm_logp: Tensor | None = None,
+    ref_logp: Tensor | None = None,
+    response: Tensor | None = None,
+    beta: float = 0.05,
+) -> Tensor:
+    """Reward-to-go of β·(log π_prm − log π_ref) minus its baseline, plus the outcome's RLOO advantage: (..., N).
+
+    The baseline is the leave-one-out mean, over the group, of the responses' mean process rewards. In a group of one
+    the baseline and the outcome advantage are 0.
+    prm_logp, ref_logp: log-probability of each response token under the implicit reward model and its reference model,
+    (..., N), nats.
+    response: index of the response, among the n, that each token belongs to, int64 (N,), ascending.
+    Raises ValueError if one of the three is not given, or if tokens are not in the order of their responses.
+    """
+    prm, ref = needed("prime", "prm_logp", prm_logp), needed("prime", "ref_logp", ref_logp)
+    owner = needed("prime", "response", response)
+    if bool((owner.diff() < 0).any()):
+        raise ValueError("advantage 'prime' takes tokens in the order of their responses: response must ascend")
+    process = beta * (prm - ref)
+    shape = (*torch.broadcast_shapes(process.shape[:-1], reward.shape[:-1]), process.shape[-1])
+    process, index = process.expand(shape), owner.expand(shape)
+    table = process.new_zeros(*shape[:-1], reward.shape[-1])
+    length = table.scatter_add(-1, index, torch.ones_like(process))
+    mean = table.scatter_add(-1, index, process) / length.clamp(min=1)
+    groups = as_segments(group_id)
+    size = groups.spread(groups.size)
+    others = (groups.spread(groups.sum(mean)) - mean) / (size - 1).clamp(min=1)
+    to_go = _reward_to_go(process - others.gather(-1, index), index, length)
+    return to_go + rloo(reward, group_id).expand(others.shape).gather(-1, index)
+
+
+def _reward_to_go(x: Tensor, response: Tensor, length: Tensor) -> Tensor:
+    """Return the sum of x from each token to the end of its response, (..., N).
+
+    response: index of each token's response, (..., N), ascending. length: tokens of each response, (..., n).
+    """
+    run = torch.nn.functional.pad(x.double().cumsum(-1), (1, 0))
+    end = run.gather(-1, length.long().cumsum(-1))
+    return (end.gather(-1, response) - run[..., 1:]).to(x.dtype) + x
