@@ -22,7 +22,8 @@ from pathlib import Path
 
 import numpy as np
 from agreement import agreement
-from studies import AVERAGE, BASELINE, BEST, DOCS, REWARD, SCORES, STUDIES, Results, results
+from objectives import objectives
+from studies import AVERAGE, BASELINE, BEST, DOCS, REWARD, SCORES, STUDIES, Results, cell, results, signed
 
 from llmtrain.evaluation.report import number
 from llmtrain.studies.baseline import ALIKE, CONFIDENCE, HIGHER, LOWER, Difference, crossing, curve, differences
@@ -64,6 +65,8 @@ def page(found: Sequence[Results]) -> str:
         parts += section(one)
         if one.study.repeating in named:
             parts += between(named[one.study.repeating], one)
+    if "countdown" in named:
+        parts += objectives(named["countdown"])
     return "\n\n".join([*parts, *agreement()]) + "\n"
 
 
@@ -178,19 +181,6 @@ def copies(found: Results) -> str:
         if examples := ", ".join(f"`{answer}` for `{truth}`" for answer, truth in read["examples"].items()):
             told += f" Refused: {examples}."
     return f"**Copied answers.** {told.strip() or 'Not measured.'}"
-
-
-def cell(mean: float, difference: Difference | None) -> str:
-    """Return a mean with its difference from the baseline, bold if it is told apart."""
-    if difference is None:
-        return f"{mean:.3f}"
-    return f"{mean:.3f} ({signed(difference)})"
-
-
-def signed(difference: Difference) -> str:
-    """Return a difference with half its interval, bold if it is told apart from 0."""
-    mark = "" if difference.verdict == ALIKE else "**"
-    return f"{mark}{difference.mean:+.3f}{mark} ±{difference.half:.3f}"
 
 
 def targets(found: Results) -> list[str]:

@@ -9,7 +9,7 @@ from entrostat.about.lineup import asked
 from llmtrain.settings.config import TrainConfig
 from llmtrain.settings.presets import read_config
 from llmtrain.studies import compact_logs
-from llmtrain.studies.baseline import Difference, differences
+from llmtrain.studies.baseline import ALIKE, Difference, differences
 from llmtrain.studies.comparison import Run
 from llmtrain.studies.leaderboard_runs import configurations
 from llmtrain.studies.standings import Standing, standing
@@ -151,3 +151,16 @@ def results(study: Study) -> Results | None:
         runs[entry.name] = found
     whole = BASELINE in runs and len(runs) > 1
     return Results(study, base, standings, runs, len(wanted)) if whole else None
+
+
+def cell(mean: float, difference: Difference | None) -> str:
+    """Return a mean with its difference from the baseline, bold if it is told apart."""
+    if difference is None:
+        return f"{mean:.3f}"
+    return f"{mean:.3f} ({signed(difference)})"
+
+
+def signed(difference: Difference) -> str:
+    """Return a difference with half its interval, bold if it is told apart from 0."""
+    mark = "" if difference.verdict == ALIKE else "**"
+    return f"{mark}{difference.mean:+.3f}{mark} ±{difference.half:.3f}"

@@ -119,6 +119,9 @@ def test_rewards_of_any_kind_are_those_of_float32(name, dtype):
     given = {
         "opo": {"length": torch.tensor([3, 1, 2, 1, 5])},
         "prime": {"prm_logp": torch.ones(5), "ref_logp": torch.zeros(5), "response": torch.arange(5)},
+        "optimal_token": {"logp": -torch.ones(5), "s2": torch.ones(5) / 2, "response": torch.arange(5)},
+        "gdpo": {"rewards": torch.tensor([[1, 0, 0, 1, 1], [3, 4, 3, 3, 9]])},
+        "remax": {"greedy": torch.tensor([1, 1, 1, 0, 0])},
     }
     reward = torch.tensor([1, 0, 0, 1, 1])
     advantage = get_advantage("pass_at_k k=2" if name == "pass_at_k" else name)
@@ -231,6 +234,9 @@ def test_what_is_needed_is_asked_for_by_name():
     with pytest.raises(ValueError, match="response must ascend"):
         prime(OUTCOME, GROUP[:3], prm_logp=PROCESS, ref_logp=PROCESS, response=RESPONSE.flip(0))
     assert {name: advantage_needs(name) for name in REGISTRY if advantage_needs(name)} == {
+        "gdpo": ("rewards",),
+        "remax": ("greedy",),
+        "optimal_token": ("logp", "s2", "response"),
         "opo": ("length",),
         "prime": ("prm_logp", "ref_logp", "response"),
     }

@@ -188,7 +188,9 @@ except ValueError as error:
 
 
 def test_a_built_in_advantage_is_not_replaced():
-    with pytest.raises(ValueError, match=r"advantage 'grpo' is registered twice, in entrostat\.advantages\.groups and in "):
+    with pytest.raises(
+        ValueError, match=r"advantage 'grpo' is registered twice, in entrostat\.advantages\.groups and in "
+    ):
         advantages.register("grpo")(lambda reward, group_id: reward)
 
 

@@ -3,12 +3,12 @@
 registry.py     advantages by name, with their hyperparameters and what they need
 groups.py       relative to the group, or of a verdict alone
 pass_at_k.py    those that aim at the best of several responses
-process.py      one number per token, by an implicit process reward
+process.py      one number per token, by an implicit process reward or a baseline of its own
 """
 
-from .groups import dr_grpo, grpo, nsr, opo, psr, qae, reinforce_pp, rloo, w_reinforce
+from .groups import dr_grpo, gdpo, grpo, nsr, opo, psr, qae, reinforce_pp, remax, rloo, w_reinforce
 from .pass_at_k import max_rl, pass_at_k
-from .process import prime
+from .process import optimal_token, prime
 from .registry import (
     GROUP,
     REGISTRY,
@@ -31,18 +31,21 @@ __all__ = [
     "advantage_needs",
     "advantage_uses",
     "dr_grpo",
+    "gdpo",
     "get_advantage",
     "grpo",
     "imported",
     "max_rl",
     "nsr",
     "opo",
+    "optimal_token",
     "pass_at_k",
     "prime",
     "psr",
     "qae",
     "register",
     "reinforce_pp",
+    "remax",
     "rloo",
     "w_reinforce",
 ]

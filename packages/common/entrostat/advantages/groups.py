@@ -75,14 +75,54 @@ def reinforce_pp(
     if over == "responses":
         variance = reduce.sum(centred**2) / (reduce.size(reward)[0] - 1).clamp(min=1)
         return centred / (variance.sqrt().unsqueeze(-1) + STD_EPS).to(centred)
-    if length is None:
-        count, above = torch.ones_like(centred), centred  # whose mean is 0
-    else:
-        count = length.to(centred).expand(centred.shape)
-        mean = reduce.sum(count * centred) / reduce.sum(count).clamp(min=1)
-        above = centred - mean.unsqueeze(-1).to(centred)
+    return whitened(centred, length, reduce)
+
+
+def whitened(x: Tensor, length: Tensor | None, reduce: LocalReduce) -> Tensor:
+    """Return (x − mean) / √(variance + 1e-8) over the tokens of the batch, of a number x per response, (..., n)."""
+    count = torch.ones_like(x) if length is None else length.to(x).expand(x.shape)
+    mean = reduce.sum(count * x) / reduce.sum(count).clamp(min=1)
+    above = x - mean.unsqueeze(-1).to(x)
     variance = reduce.sum(count * above**2) / (reduce.sum(count) - 1).clamp(min=1)
     return above * (variance + VARIANCE_EPS).rsqrt().unsqueeze(-1).to(above)
+
+
+@register(
+    "gdpo",
+    source="GDPO (arXiv 2601.05242)",
+    needs=("rewards",),
+    over_batch=True,
+    uses=("length",),
+)
+def gdpo(
+    reward: Tensor,
+    group_id: Groups,
+    *,
+    rewards: Tensor | None = None,
+    weight: Tensor | None = None,
+    length: Tensor | None = None,
+    reduce: LocalReduce | None = None,
+) -> Tensor:
+    """Weighted sum of the GRPO advantages of several rewards, each normalised by itself, whitened over all tokens.
+
+    A reward with a small spread counts as much as one with a large spread; in their sum it would be lost.
+    rewards: (m, ..., n), the parts of `reward`, which is not used itself. weight: (m,); None: 1 each.
+    length: number of tokens of each response, as in `reinforce_pp`. Raises ValueError if there are no rewards.
+    """
+    parts = needed("gdpo", "rewards", rewards)
+    parts = parts.to(torch.promote_types(parts.dtype, torch.float32))
+    share = torch.ones(len(parts)) if weight is None else weight
+    each = torch.stack([grpo(part, group_id) for part in parts])
+    return whitened(torch.tensordot(share.to(each), each, 1), length, reduce or LocalReduce())
+
+
+@register("remax", source="Li et al. 2024 (ReMax, arXiv 2310.10505)", needs=("greedy",))
+def remax(reward: Tensor, group_id: Groups, *, greedy: Tensor | None = None) -> Tensor:
+    """R − the reward of the greedy response to the same prompt.
+
+    greedy: that reward for each response, (n,) or (..., n). Raises ValueError if it is not given.
+    """
+    return reward - needed("remax", "greedy", greedy).to(reward)
 
 
 @register("opo", source="Hao et al. 2025 (OPO)", needs=("length",))

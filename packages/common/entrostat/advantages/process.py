@@ -1,11 +1,14 @@
-"""Advantages of each token, by an implicit process reward."""
+"""Advantages of each token: by an implicit process reward, or by a baseline of its own."""
 
 import torch
 from torch import Tensor
 
-from ..numbers.segments import as_segments
+from ..numbers.segments import Segments, as_segments
 from .groups import rloo
 from .registry import Groups, needed, register
+
+WEIGHT_EPS = 1e-8
+"""Number added to a sum of weights before dividing by it, as verl does."""
 
 
 @register(
@@ -57,3 +60,38 @@ def _reward_to_go(x: Tensor, response: Tensor, length: Tensor) -> Tensor:
     run = torch.nn.functional.pad(x.double().cumsum(-1), (1, 0))
     end = run.gather(-1, length.long().cumsum(-1))
     return (end.gather(-1, response) - run[..., 1:]).to(x.dtype) + x
+
+
+@register(
+    "optimal_token",
+    source="verl, optimal_token_baseline",
+    needs=("logp", "s2", "response"),
+)
+def optimal_token(
+    reward: Tensor,
+    group_id: Groups,
+    *,
+    logp: Tensor | None = None,
+    s2: Tensor | None = None,
+    response: Tensor | None = None,
+) -> Tensor:
+    """R − B_t of each token, (..., N), with the baseline of least variance for its place t in the response.
+
+    B_t is the mean reward of the group's responses that have a place t, weighted by W_t = Σ_{j≤t} (1 − 2π_j + Σπ_j²),
+    the squared length of ∇log π in the logits so far; 0 where a response is the only one.
+    logp, s2: log π of the policy that sampled, and Σπ², of each token, (..., N). response: as in `prime`.
+    Raises ValueError if one of the three is not given, or if tokens are not in the order of their responses.
+    """
+    logp, s2 = needed("optimal_token", "logp", logp), needed("optimal_token", "s2", s2)
+    owner = needed("optimal_token", "response", response)
+    if bool((owner.diff() < 0).any()):
+        raise ValueError("advantage 'optimal_token' takes tokens in the order of their responses: response must ascend")
+    outcome = reward[..., owner]
+    squared = 1 - 2 * logp.exp() + s2
+    run = torch.nn.functional.pad(squared.double().cumsum(-1), (1, 0))
+    first = torch.searchsorted(owner, owner)  # of the token's response
+    weight = (run[..., 1:] - run[..., first]).to(squared.dtype)
+    place = torch.arange(len(owner), device=owner.device) - first
+    places = Segments(as_segments(group_id).index[owner] * (len(owner) + 1) + place)
+    baseline = places.sum(outcome * weight) / (places.sum(weight.expand(outcome.shape)) + WEIGHT_EPS)
+    return outcome - places.spread(torch.where(places.size > 1, baseline, 0.0))
