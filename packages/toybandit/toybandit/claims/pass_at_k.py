@@ -1,5 +1,6 @@
 """Advantages that aim at more than one response: what MaxRL's follows, and whether pass@k training keeps entropy."""
 
+from collections.abc import Callable
 from math import comb
 
 import torch
@@ -11,6 +12,7 @@ from entrostat.numbers.segments import Segments, as_segments
 
 from ..trajectory import Array
 from .checks import Values, above, every, numbers_of, settle, told
+from .live_case import Live, within
 from .memory import remember
 from .mutations import Mutation, Swap, always
 from .pictures import picture
@@ -23,6 +25,7 @@ RATES = torch.tensor([0.02, 0.1, 0.3, 0.5, 0.8, 0.98], dtype=torch.float64)
 """Success probabilities p of a prompt."""
 PASS_AT_4, PASS_AT_1 = (f"pass_at_k k={k} variant=analytic" for k in (4, 1))
 TASKS = "noisy", "det"
+Estimate = Callable[[Tensor, Segments], Tensor]
 
 
 def max_rl(reward: Tensor, groups: Segments) -> Tensor:
@@ -34,24 +37,24 @@ def without_baseline(reward: Tensor, groups: Segments) -> Tensor:
     return reward / groups.spread(groups.mean(reward)).clamp(min=1e-9)
 
 
-def expected_weight(size: int) -> Tensor:
-    """Return w of E[mean of A·∇log π] = w·∇p over all groups of `size` responses, at each of RATES.
+def expected_weight(size: int, rates: Tensor = RATES, estimate: Estimate | None = None) -> Tensor:
+    """Return w of E[mean of A·∇log π] = w·∇p over all groups of `size` responses, at each success probability p.
 
-    Given its reward, a response's ∇log π has the mean ∇p/p or −∇p/(1 − p).
+    Given its reward, a response's ∇log π has the mean ∇p/p or −∇p/(1 − p). estimate: the advantage; None: `max_rl`.
     """
-    groups, weight = as_segments(torch.zeros(size, dtype=torch.int64)), torch.zeros_like(RATES)
+    groups, weight = as_segments(torch.zeros(size, dtype=torch.int64)), torch.zeros_like(rates)
     for right in range(size + 1):
         reward = (torch.arange(size) < right).double()
-        advantage = max_rl(reward, groups)
-        score = torch.where(reward.bool(), 1 / RATES[:, None], -1 / (1 - RATES[:, None]))
-        chance = comb(size, right) * RATES**right * (1 - RATES) ** (size - right)
+        advantage = (estimate or max_rl)(reward, groups)
+        score = torch.where(reward.bool(), 1 / rates[:, None], -1 / (1 - rates[:, None]))
+        chance = comb(size, right) * rates**right * (1 - rates) ** (size - right)
         weight += chance * (advantage * score).mean(-1)
     return weight
 
 
-def truncated(order: int) -> Tensor:
-    """Return w of the gradient of Σ_{k≤order} pass@k/k, at each of RATES: Σ_{k≤order} (1 − p)^(k−1)."""
-    return sum(((1 - RATES) ** k for k in range(order)), torch.zeros_like(RATES))
+def truncated(order: int, rates: Tensor = RATES) -> Tensor:
+    """Return w of the gradient of Σ_{k≤order} pass@k/k, at each success probability p: Σ_{k≤order} (1 − p)^(k−1)."""
+    return sum(((1 - rates) ** k for k in range(order)), torch.zeros_like(rates))
 
 
 @claim(
@@ -69,6 +72,7 @@ def truncated(order: int) -> Tensor:
     null="REINFORCE, the order 1",
     expected=FAILS,
     mutations=(Mutation("the mean were not subtracted", Swap(__name__, "max_rl", always(without_baseline))),),
+    live=Live("group-weight", turned={"baseline": False}),
 )
 def max_rl_order(effort: Effort) -> Finding:
     """The order is n − 1. The mean over successes, R/mean, has the order n, as the paper's theorem says; subtracting
@@ -107,6 +111,7 @@ def by_task(values: dict[str, Values]) -> str:
     null="GRPO, which differs from k = 1 by the factor √(1 − 1/n) alone",
     expected=HOLDS,
     mutations=(Mutation("k were 1", Swap(__name__, "PASS_AT_4", always(PASS_AT_1))),),
+    live=Live("pass-at-k", turned={"k": 1}, conditions=(within("k", low=2),)),
 )
 def pass_at_k_entropy(effort: Effort) -> Finding:
     """It holds because learning stops where nearly all sets of k pass: a prompt solved half the time passes at k = 4 in
