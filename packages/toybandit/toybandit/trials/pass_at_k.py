@@ -40,7 +40,14 @@ def group_weight(baseline: bool, size: int) -> Outcome:
 @trial(
     "pass-at-k",
     Parameter(
-        key="k", label="Responses of which the best counts", symbol="k", default=4, low=1, high=8, step=1, help=""
+        key="k",
+        label="Responses of which the best counts",
+        symbol="k",
+        default=4,
+        low=1,
+        high=8,
+        step=1,
+        help="1 is GRPO's objective.",
     ),
     replace(ROLLOUTS, default=40),
     replace(ENV, default="det"),
