@@ -96,3 +96,13 @@ def test_seeds_in_rows_of_json():
     rows = [f'{{"seed": {seed}, "step": {s}, "entropy": {seed + s}}}' for s in (1, 2) for seed in (0, 1)]
     found = {run.name: entropies(run) for run in read("\n".join(rows) + "\n")}
     assert found == {"seed 0": [(1, 1), (2, 2)], "seed 1": [(1, 2), (2, 3)]}
+
+
+def test_an_evaluation_without_a_seed_belongs_to_the_run_before_it():
+    rows = [
+        '{"seed": 7, "step": 1, "entropy": 0.9}',
+        '{"step": 1, "eval/acc": 0.3}',
+        '{"seed": 7, "step": 2, "entropy": 0.8}',
+    ]
+    (run,) = read("\n".join(rows) + "\n")
+    assert [(line.get("entropy"), line.get("eval/acc")) for line in run.metrics] == [(0.9, 0.3), (0.8, None)]

@@ -266,18 +266,23 @@ def _is_text(head: bytes) -> bool:
 
 
 def _gathered(kind: Kind, rows: Iterable[Row], cut: bool) -> list[ForeignRun]:
-    """Return the runs of some rows, without those that have no metrics. Later rows of a step replace earlier ones."""
+    """Return the runs of some rows, without those that have no metrics. Later rows of a step replace earlier ones.
+
+    A row without a run belongs to that of the row before it, as an evaluation may.
+    """
     runs: dict[str, Starts] = {}
     names: dict[str, dict[str, None]] = {}
     unreadable = left_out = 0
+    run = ""
     for row in rows:
         if not _is_step(row.step):
             unreadable += not row.metrics or any(map(_is_number, row.metrics.values()))
             continue
-        if row.run not in runs and len(runs) == MOST_RUNS:
+        run = row.run or run
+        if run not in runs and len(runs) == MOST_RUNS:
             left_out += 1
             continue
-        known = names.setdefault(row.run, {})
+        known = names.setdefault(run, {})
         line: dict[str, float | None] = {}
         for name, value in row.metrics.items():
             lost = type(value) is float and not math.isfinite(value)
@@ -290,7 +295,7 @@ def _gathered(kind: Kind, rows: Iterable[Row], cut: bool) -> list[ForeignRun]:
                 continue
             known[name] = None
             line[name] = None if lost else value
-        runs.setdefault(row.run, Starts()).add(int(row.step), line)
+        runs.setdefault(run, Starts()).add(int(row.step), line)
     notes = [kind.note] if kind.note else []
     if unreadable:
         notes.append(f"{unreadable} lines without a readable step are left out")
