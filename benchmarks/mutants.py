@@ -43,9 +43,12 @@ OF_ALL = "tests/common/test_plan.py tests/common/test_chaining.py tests/common/t
 MODULES = {
     "plan": (f"{COMMON}/plan.py", "tests/common/test_plan.py"),
     "entropy_change": (f"{COMMON}/entropy_change.py", "tests/common/test_entropy_change.py"),
-    "advantages": (f"{COMMON}/advantages.py", "tests/common/test_advantages.py"),
+    "advantages": (f"{COMMON}/advantages/groups.py", "tests/common/advantages"),
     **{name: (f"{COMMON}/controllers/{name}.py", f"tests/common/test_{name}.py {OF_ALL}") for name in CONTROLLERS},
-    "simulator": (f"{TOY}/simulator.py", "tests/toybandit/test_simulator.py tests/toybandit/test_dynamics.py"),
+    "simulator": (
+        f"{TOY}/simulator.py",
+        "tests/toybandit/test_plain_loops.py tests/toybandit/test_simulator.py tests/toybandit/test_dynamics.py",
+    ),
     "learner": (f"{LLM}/training/learner.py", "tests/llmtrain/training/test_learner.py"),
 }
 """File of each module, and its tests."""

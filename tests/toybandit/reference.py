@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from reference_rollout import Row, Rows, State, Token, bandit, enumerated, sampled, shares
+from reference_rollout import Row, Rows, State, Token, bandit, enumerated, flipped, sampled, shares
 
 from entrostat import Chain, LocalReduce, Plan, StepStats, Tokens, make
 from entrostat.surrogates.base import ClippedRatio
@@ -132,6 +132,8 @@ class Loops:
         for step in range(e.rollouts):
             old = self.states()
             self.note(reward=self.rewards(old), entropy=self.entropies(old))
+            if e.label_noise:
+                self.note(reward_seen=[flipped(reward, e.label_noise) for reward in self.rewards(old)])
             rollouts = [
                 enumerated(e, states, success) if e.group is None else sampled(e, states, success, seed, step)
                 for states, success, seed in zip(old, self.success, self.seeds, strict=True)

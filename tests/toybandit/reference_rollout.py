@@ -193,7 +193,9 @@ def sampled(environment: Environment, states: list[State], success: Rows, seed: 
                 first, within = first + e.branching**depth, within * e.branching + arm % e.branching
             chance = fmean(success[row][arm] for row, arm in path)
             paths[prompt].append(path)
-            rewards[prompt].append(float(uniform(seed, "reward", step, prompt, response) < chance))
+            reward = float(uniform(seed, "reward", step, prompt, response) < chance)
+            wrong = e.label_noise > 0 and uniform(seed, "label noise", step, prompt, response) < e.label_noise
+            rewards[prompt].append(1 - reward if wrong else reward)
     valued = advantages(e.advantage or "", rewards)
     return [
         Token(row, arm, rewards[s][g], valued[s][g], s, s * e.group + g, position)
@@ -206,7 +208,8 @@ def sampled(environment: Environment, states: list[State], success: Rows, seed: 
 def enumerated(environment: Environment, states: list[State], success: Rows) -> list[Token]:
     """Return every arm with and without a reward; the frequency of an outcome is relative to the mean."""
     found = []
-    for row, (state, chances) in enumerate(zip(states, success, strict=True)):
+    for row, (state, right) in enumerate(zip(states, success, strict=True)):
+        chances = [flipped(q, environment.label_noise) for q in right]
         expected = sum(p * q for p, q in zip(state.p, chances, strict=True))
         outcomes = [(1.0, arm, q) for arm, q in enumerate(chances)] + [
             (0.0, arm, 1 - q) for arm, q in enumerate(chances)
@@ -216,6 +219,11 @@ def enumerated(environment: Environment, states: list[State], success: Rows) -> 
             response = row * len(outcomes) + number
             found.append(Token(row, arm, reward, reward - expected, row, response, frequency=frequency))
     return found
+
+
+def flipped(chance: float, noise: float) -> float:
+    """Return the chance of a reward that is flipped with probability `noise`."""
+    return chance * (1 - noise) + (1 - chance) * noise
 
 
 def shares(environment: Environment, states: list[State]) -> Row:

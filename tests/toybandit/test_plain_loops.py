@@ -127,6 +127,15 @@ def test_chains_and_modes(name):
     assert_equal(Config(controller=name, controller_args=CHAINS[name], **scene(f"chain {name}", passes=2)), [1, 5])
 
 
+@pytest.mark.parametrize("number", range(6))
+def test_label_noise(number):
+    assert_equal(Config(label_noise=0.2, **scene("label noise", number)), [number, 5])
+
+
+def test_label_noise_where_outcomes_are_enumerated():
+    assert_equal(Config(env="exact", label_noise=0.2, rollouts=12, lr=2.0), [1])
+
+
 @pytest.mark.parametrize("advantage", ADVANTAGES)
 def test_every_advantage(advantage):
     assert_equal(Config(**scene(advantage, advantage=advantage)), [2, 3, 11])
