@@ -79,10 +79,16 @@ def reinforce_pp(
 
 
 def whitened(x: Tensor, length: Tensor | None, reduce: LocalReduce) -> Tensor:
-    """Return (x − mean) / √(variance + 1e-8) over the tokens of the batch, of a number x per response, (..., n)."""
-    count = torch.ones_like(x) if length is None else length.to(x).expand(x.shape)
-    mean = reduce.sum(count * x) / reduce.sum(count).clamp(min=1)
-    above = x - mean.unsqueeze(-1).to(x)
+    """Return (x − mean) / √(variance + 1e-8) over the tokens of the batch, of a number x per response, (..., n).
+
+    length: number of tokens of each response; None: one each, and x has mean 0, as what is centred in its group.
+    """
+    if length is None:
+        count, above = torch.ones_like(x), x
+    else:
+        count = length.to(x).expand(x.shape)
+        mean = reduce.sum(count * x) / reduce.sum(count).clamp(min=1)
+        above = x - mean.unsqueeze(-1).to(x)
     variance = reduce.sum(count * above**2) / (reduce.sum(count) - 1).clamp(min=1)
     return above * (variance + VARIANCE_EPS).rsqrt().unsqueeze(-1).to(above)
 
