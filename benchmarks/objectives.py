@@ -74,4 +74,15 @@ def objectives(repeat: Results) -> list[str]:
         f"Held-out {BEST} above GRPO's: {', '.join(raised) or 'no row'}. Told apart from the thermostat's, besides "
         f"GRPO: {', '.join(apart) or 'no row'}."
     )
+    again = results(replace(repeat.study, name="countdown_again", rules=(BASELINE,), seeds=1), fewest=1)
+    if again is not None:
+        new, old = again.standings[0], next(one for one in repeat.standings if one.entry.name == BASELINE)
+        each = ", ".join(
+            f"{metric} {new.mean(metric):.3f} (before: {', '.join(f'{x:.3f}' for x in old.values[metric])})"
+            for metric in against
+        )
+        answer += (
+            "\n\nThe rows of GRPO's advantage were trained days before the others. GRPO, seed 0, trained once more beside "
+            f"the others: {each}. So differences of a few hundredths between the two kinds of rows say nothing."
+        )
     return ["## Does an objective that aims at pass@k do as well?", OBJECTIVES, commands, answer, "\n".join(lines)]
