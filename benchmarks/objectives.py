@@ -82,7 +82,7 @@ def objectives(repeat: Results) -> list[str]:
             for metric in against
         )
         answer += (
-            "\n\nThe rows of GRPO's advantage were trained days before the others. GRPO, seed 0, trained once more beside "
-            f"the others: {each}. So differences of a few hundredths between the two kinds of rows say nothing."
+            "\n\nThe rows of GRPO's advantage were trained days before the others. GRPO, seed 0, trained once more "
+            f"beside the others: {each}. So differences of a few hundredths between the two kinds of rows say nothing."
         )
     return ["## Does an objective that aims at pass@k do as well?", OBJECTIVES, commands, answer, "\n".join(lines)]
