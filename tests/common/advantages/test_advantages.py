@@ -291,3 +291,11 @@ def test_one_response_alone_is_not_whitened():
 def test_other_rewards_than_0_and_1_are_refused_where_they_must_be(reward):
     with pytest.raises(ValueError, match="takes rewards of 0 and 1"):
         get_advantage("psr")(torch.tensor([1.0, reward]), torch.tensor([0, 0]))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["grpo", "rloo", "max_rl", "pass_at_k k=2", "pass_at_k k=2 variant=best", "qae"])
+def test_a_reward_that_is_not_finite_is_refused(name, value):
+    """It spoils its group, or is taken for no reward in silence: huggingface/trl#5773."""
+    with pytest.raises(ValueError, match="a reward is not finite"):
+        get_advantage(name)(torch.tensor([1.0, value, 0.0]), torch.zeros(3, dtype=torch.int64))

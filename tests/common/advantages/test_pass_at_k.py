@@ -46,6 +46,15 @@ def test_unbiased_by_hand(k):
     assert two.tolist() == pytest.approx([share, 0, share, 0])
 
 
+def test_binomials_of_large_groups_do_not_overflow():
+    reward = torch.zeros(3000, dtype=torch.float64)
+    reward[17] = 1
+    for name, expected in (("pass_at_k k=1500", 1500), ("pass_at_k k=1500 variant=analytic", 1)):
+        found = get_advantage(name)(reward, torch.zeros(3000, dtype=torch.int64))
+        assert found[17].item() == pytest.approx(expected, rel=1e-9)
+        assert found.isfinite().all()
+
+
 def test_one_response_is_rloo():
     reward, group = torch.rand(8, dtype=torch.float64), torch.arange(8) // 4
     assert torch.equal(get_advantage("pass_at_k k=1")(reward, group), get_advantage("rloo")(reward, group))
@@ -105,7 +114,7 @@ def expected_gradient(name, size):
 
 
 GRADIENT = P[0] * (np.eye(ARMS)[0] - P)
-"""Of the success probability in the logits."""
+"""Gradient of the success probability in the logits."""
 
 
 @pytest.mark.parametrize("size", [4, 5])

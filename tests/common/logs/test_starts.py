@@ -106,3 +106,10 @@ def test_an_evaluation_without_a_seed_belongs_to_the_run_before_it():
     ]
     (run,) = read("\n".join(rows) + "\n")
     assert [(line.get("entropy"), line.get("eval/acc")) for line in run.metrics] == [(0.9, 0.3), (0.8, None)]
+
+
+@pytest.mark.parametrize("length", [5, 300])
+def test_a_seed_of_each_step_names_no_run(length):
+    rows = [f'{{"seed": {100 + s}, "step": {s}, "entropy": {s / 512}}}' for s in range(1, length + 1)]
+    (run,) = read("\n".join(rows) + "\n")
+    assert entropies(run) == [(s, s / 512) for s in range(1, length + 1)]

@@ -65,9 +65,9 @@ def _added(reward: Tensor, groups: Segments, k: int | None) -> Tensor:
     sorted_ = reward.gather(-1, order).double()
     index = groups.index.expand(reward.shape).gather(-1, order)
     size = groups.size.double().expand(*reward.shape[:-1], groups.count).gather(-1, index)
-    place = torch.arange(reward.shape[-1], device=reward.device) - first.gather(-1, index)
+    place = (torch.arange(reward.shape[-1], device=reward.device) - first.gather(-1, index)).double()
     sets = size if k is None else torch.full_like(size, k)
-    share = _choose(place, sets - 2) / _choose(size - 1, sets - 1)
+    share = _share(place, sets - 2, size - 1, sets - 1)
     above = sorted_ - sorted_.gather(-1, first.gather(-1, index))  # of the least of its group: equal rewards give 0
     before = _before(share, first, index), _before(share * above, first, index)
     return torch.zeros_like(sorted_).scatter(-1, order, above * before[0] - before[1]).to(reward.dtype)
@@ -82,17 +82,20 @@ def _before(x: Tensor, first: Tensor, index: Tensor) -> Tensor:
 def _analytic(correct: Tensor, groups: Segments, k: int) -> Tensor:
     size = groups.size.double()
     wrong = size - groups.sum(correct.double())
-    failed = _choose(wrong, k) / _choose(size, k)  # share of the sets without a correct response
-    others = _choose(wrong - 1, k - 1) / _choose(size - 1, k - 1)  # of those that have a given wrong one
+    sets = torch.full_like(size, k)
+    failed = _share(wrong, sets, size, sets)  # of the sets, those without a correct response
+    others = _share(wrong - 1, sets - 1, size - 1, sets - 1)  # of those that have a given wrong one
     deviation = (failed * (1 - failed)).sqrt()
     per = torch.where(deviation > 0, 1 / torch.where(deviation > 0, deviation, 1.0), 0.0)
     return torch.where(correct, groups.spread(failed * per), groups.spread((failed - others) * per))
 
 
-def _choose(n: Tensor, k: Tensor | int) -> Tensor:
-    """Return the binomial coefficient C(n, k), float64; 0 unless 0 ≤ k ≤ n."""
-    n, k = torch.broadcast_tensors(n.double(), torch.as_tensor(k, dtype=torch.float64, device=n.device))
+def _share(n: Tensor, k: Tensor, of_n: Tensor, of_k: Tensor) -> Tensor:
+    """Return C(n, k) / C(of_n, of_k), float64, without either, which overflow; 0 unless 0 ≤ k ≤ n."""
     there = (k >= 0) & (k <= n)
-    n, k = torch.where(there, n, 0.0), torch.where(there, k, 0.0)
-    log = torch.lgamma(n + 1) - torch.lgamma(k + 1) - torch.lgamma(n - k + 1)
-    return torch.where(there, log.exp().round(), 0.0)
+    log = _log_choose(torch.where(there, n, 0.0), torch.where(there, k, 0.0)) - _log_choose(of_n, of_k)
+    return torch.where(there, log.exp(), 0.0)
+
+
+def _log_choose(n: Tensor, k: Tensor) -> Tensor:
+    return torch.lgamma(n + 1) - torch.lgamma(k + 1) - torch.lgamma(n - k + 1)

@@ -36,9 +36,7 @@ def prime(
     Raises ValueError if one of the three is not given, or if tokens are not in the order of their responses.
     """
     prm, ref = needed("prime", "prm_logp", prm_logp), needed("prime", "ref_logp", ref_logp)
-    owner = needed("prime", "response", response)
-    if bool((owner.diff() < 0).any()):
-        raise ValueError("advantage 'prime' takes tokens in the order of their responses: response must ascend")
+    owner = _owner("prime", response)
     process = beta * (prm - ref)
     shape = (*torch.broadcast_shapes(process.shape[:-1], reward.shape[:-1]), process.shape[-1])
     process, index = process.expand(shape), owner.expand(shape)
@@ -50,6 +48,14 @@ def prime(
     others = (groups.spread(groups.sum(mean)) - mean) / (size - 1).clamp(min=1)
     to_go = _reward_to_go(process - others.gather(-1, index), index, length)
     return to_go + rloo(reward, group_id).expand(others.shape).gather(-1, index)
+
+
+def _owner(name: str, response: Tensor | None) -> Tensor:
+    """Return the index of each token's response, (N,). Raises ValueError if it is missing or does not ascend."""
+    owner = needed(name, "response", response)
+    if bool((owner.diff() < 0).any()):
+        raise ValueError(f"advantage {name!r} takes tokens in the order of their responses: response must ascend")
+    return owner
 
 
 def _reward_to_go(x: Tensor, response: Tensor, length: Tensor) -> Tensor:
@@ -83,9 +89,7 @@ def optimal_token(
     Raises ValueError if one of the three is not given, or if tokens are not in the order of their responses.
     """
     logp, s2 = needed("optimal_token", "logp", logp), needed("optimal_token", "s2", s2)
-    owner = needed("optimal_token", "response", response)
-    if bool((owner.diff() < 0).any()):
-        raise ValueError("advantage 'optimal_token' takes tokens in the order of their responses: response must ascend")
+    owner = _owner("optimal_token", response)
     outcome = reward[..., owner]
     squared = 1 - 2 * logp.exp() + s2
     run = torch.nn.functional.pad(squared.double().cumsum(-1), (1, 0))

@@ -2,8 +2,8 @@
 
 Every function takes `reward` (..., n), one number per response, and `group_id` (n,) or (..., n), integers that are
 equal for responses to the same prompt, or their `Segments`, and returns (..., n), at least float32. Leading dimensions
-are independent runs. Further inputs are passed by keyword: `advantage_needs(name)` lists them. Only `prime` returns one
-number per token.
+are independent runs. A reward that is not finite raises ValueError: it would spoil its group. Further inputs are passed
+by keyword: `advantage_needs(name)` lists them. Only `prime` and `optimal_token` return one number per token.
 """
 
 from collections.abc import Callable, Mapping
@@ -54,6 +54,8 @@ def register(name: str, **about: Any) -> Callable[[Advantage], Advantage]:
         @wraps(function)
         def computed(reward: Tensor, *args: Any, **kwargs: Any) -> Tensor:
             _check(name, kwargs)
+            if not torch.compiler.is_compiling() and not bool(reward.isfinite().all()):
+                raise ValueError(f"advantage {name!r}: a reward is not finite; give such a response the reward 0")
             # 1 / STD_EPS is beyond half precision, and booleans have no mean
             return function(reward.to(torch.promote_types(reward.dtype, torch.float32)), *args, **kwargs)
 

@@ -49,6 +49,7 @@ LEVELS = {
 `reward/same` is no metric: the share of steps with the most frequent reward, told where no_signal is not logged.
 """
 FEWEST_REWARDS = 15
+"""Logged rewards below which equal ones may be chance."""
 GUARDED = ("entropy", "reward", "loss", "grad_norm")
 """Metrics that are not a number in a run that is lost."""
 

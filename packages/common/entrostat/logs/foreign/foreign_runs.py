@@ -9,7 +9,7 @@ run.translated, run.kept    {"actor/entropy": "entropy", ...}, ["actor/mfu", ...
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
@@ -273,12 +273,14 @@ def _gathered(kind: Kind, rows: Iterable[Row], cut: bool) -> list[ForeignRun]:
     runs: dict[str, Starts] = {}
     names: dict[str, dict[str, None]] = {}
     unreadable = left_out = 0
-    run = ""
+    run, apart = "", True
     for row in rows:
         if not _is_step(row.step):
             unreadable += not row.metrics or any(map(_is_number, row.metrics.values()))
             continue
-        run = row.run or run
+        run = (row.run or run) if apart else ""
+        if run not in runs and len(runs) == MOST_RUNS and _are_steps(runs):
+            runs, names, run, apart = *_joined(runs, names), "", False
         if run not in runs and len(runs) == MOST_RUNS:
             left_out += 1
             continue
@@ -296,6 +298,8 @@ def _gathered(kind: Kind, rows: Iterable[Row], cut: bool) -> list[ForeignRun]:
             known[name] = None
             line[name] = None if lost else value
         runs.setdefault(run, Starts()).add(int(row.step), line)
+    if _are_steps(runs):
+        runs, names = _joined(runs, names)
     notes = [kind.note] if kind.note else []
     if unreadable:
         notes.append(f"{unreadable} lines without a readable step are left out")
@@ -313,6 +317,23 @@ def _gathered(kind: Kind, rows: Iterable[Row], cut: bool) -> list[ForeignRun]:
             all_names = [there for there in names[name] if any(there in line for line in steps.values())]
             made.append(_run(called, kind.title, steps, all_names, (*notes, *several, *again)))
     return made
+
+
+def _are_steps(runs: Mapping[str, Starts]) -> bool:
+    """Return True if what seemed to name runs, such as a seed, changes with the step."""
+    steps = [step for starts in runs.values() for step in starts.part]
+    return len(runs) > 2 and len(steps) == len(runs) == len(set(steps))
+
+
+def _joined(
+    runs: Mapping[str, Starts], names: Mapping[str, dict[str, None]]
+) -> tuple[dict[str, Starts], dict[str, dict[str, None]]]:
+    """Return the runs as one."""
+    whole = Starts()
+    for starts in runs.values():
+        for step, line in starts.part.items():
+            whole.add(step, line)
+    return {"": whole}, {"": dict.fromkeys(chain.from_iterable(names.values()))}
 
 
 def _run(name: str, source: str, lines: Steps, names: Sequence[str], notes: tuple[str, ...]) -> ForeignRun:
