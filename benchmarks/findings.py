@@ -65,9 +65,7 @@ def page(found: Sequence[Results]) -> str:
         parts += section(one)
         if one.study.repeating in named:
             parts += between(named[one.study.repeating], one)
-    if "countdown" in named:
-        parts += objectives(named["countdown"])
-    return "\n\n".join([*parts, *agreement()]) + "\n"
+    return "\n\n".join([*parts, *objectives(), *agreement()]) + "\n"
 
 
 def choices(found: Sequence[Results]) -> list[str]:

@@ -135,8 +135,8 @@ class Results:
         return differences(self.standings, BASELINE, metric)
 
 
-def results(study: Study, fewest: int = 2) -> Results | None:
-    """Return what the compact logs of a study have; None unless `fewest` entries, with the baseline, are finished."""
+def results(study: Study) -> Results | None:
+    """Return what the compact logs of a study have; None unless the baseline and another entry are finished."""
     base = read_config(shlex.split(study.flags), "benchmarks/findings.py", out=f"runs/{study.name}")
     wanted = asked(study.rules)
     runs: dict[str, list[Run]] = {}
@@ -149,7 +149,7 @@ def results(study: Study, fewest: int = 2) -> Results | None:
         found = [compact_logs.load(config, path) for config, path in zip(configs, paths, strict=True)]
         standings.append(standing(entry, found, runs))
         runs[entry.name] = found
-    whole = BASELINE in runs and len(runs) >= fewest
+    whole = BASELINE in runs and len(runs) > 1
     return Results(study, base, standings, runs, len(wanted)) if whole else None
 
 
