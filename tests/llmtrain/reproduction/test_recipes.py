@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shlex
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from published import numbers
 
 from entrostat.logs.runlog import read_metrics
 from llmtrain.cli import main
-from llmtrain.commands.recipes import commands, page
+from llmtrain.commands.recipes import page
 from llmtrain.evaluation.paper_settings import longest_response
 from llmtrain.policy.checkpoint import latest
 from llmtrain.recipes.recipe import KINDS, data_sets, get_recipe, names
@@ -31,19 +30,25 @@ QUICK = {"steer/qwen2.5-math-7b", "opefo/qwen2.5-math-7b", "entropic/qwen3-8b", 
 QUICK |= {"revisiting/qwen2.5-math-7b-clip-higher-m4", "ours/8-gpu", "entropy_mechanism/law-code-qwen2.5-0.5b"}
 """One of each paper, and one that keeps a part of its data, for the quick tests."""
 COVER = {
-    "entropic/": "nemotron-1.5b qwen3-8b qwen3-8b-dmmpt qwen3-8b-nsr qwen3-8b-off-policy qwen3-8b-temperature-1",
+    "entropic/": "nemotron-1.5b qwen3-8b qwen3-8b-dmmpt qwen3-8b-nsr qwen3-8b-off-policy-p qwen3-8b-tau-0 "
+    "qwen3-8b-tau-0.5 qwen3-8b-temperature-1 qwen3-8b-without-likely-negative",
     "entropy_mechanism/": "law-code-mistral-small law-qwen2.5-7b-prime law-qwen2.5-7b-reinforce-pp law-qwen2.5-7b-rloo "
-    "llama3.1-8b-clip-cov qwen2.5-32b-clip-higher",
+    "llama3.1-8b-clip-cov qwen2.5-32b-clip-higher qwen2.5-7b-kl-ref-0.01 qwen2.5-7b-on-policy",
     "opefo/": "qwen2.5-math-7b-entropy-reg qwen2.5-math-7b-minus-only qwen2.5-math-7b-plus-only "
     "qwen2.5-math-7b-static qwen3-4b-kl-cov",
     "ours/": "1-gpu 64-gpu",
     "revisiting/": "llama3.1-8b-instruct-negative-only llama3.1-8b-instruct-pos-adv-reweight-entropy "
     "llama3.1-8b-instruct-positive-only qwen2.5-math-7b-616-kmeans qwen2.5-math-7b-ada-ent-reg-start "
     "qwen2.5-math-7b-clip-free qwen2.5-math-7b-clip-lower qwen2.5-math-7b-clip-tighter qwen2.5-math-7b-entropy-adv "
+    "qwen2.5-math-7b-ent-reg-negative "
     "qwen2.5-math-7b-pos-adv-reweight-epoch qwen2.5-math-7b-pos-adv-reweight-stage qwen2.5-math-7b-rand-pos-clip",
-    "steer/": "qwen2.5-14b-opo qwen2.5-coder-3b qwen2.5-math-7b-binary qwen2.5-math-7b-extreme-entropy-loss "
-    "qwen2.5-math-7b-fork-tokens qwen2.5-math-7b-linear qwen2.5-math-7b-released qwen2.5-math-7b-simplerl-zoo "
-    "qwen2.5-math-7b-w-reinforce",
+    "steer/": "qwen2.5-14b-opo qwen2.5-coder-3b qwen2.5-coder-3b-edit qwen2.5-math-7b-binary "
+    "qwen2.5-math-7b-deepscaler-grpo qwen2.5-math-7b-extreme-entropy-loss qwen2.5-math-7b-fork-tokens "
+    "qwen2.5-math-7b-linear qwen2.5-math-7b-math-gtpo qwen2.5-math-7b-negative-only qwen2.5-math-7b-positive-only "
+    "qwen2.5-math-7b-raise-1-0.1 qwen2.5-math-7b-raise-2-0.1 qwen2.5-math-7b-raise-4-0.05 "
+    "qwen2.5-math-7b-raise-3-0.2 qwen2.5-math-7b-lower-2-0.05 qwen2.5-math-7b-lower-3-0.1 "
+    "qwen2.5-math-7b-released qwen2.5-math-7b-simplerl-zoo qwen2.5-math-7b-w-reinforce "
+    "qwen2.5-math-7b-w-reinforce-0.2",
 }
 COVERING = QUICK | {paper + name for paper, some in COVER.items() for name in some.split()}
 """Recipes among whose small runs every value of every setting occurs; `make test-long` runs the others too."""
@@ -86,7 +91,11 @@ def test_every_recipe_can_be_planned_and_names_its_sources(name):
 
 
 def values_of(settings, before=""):
-    """Yield the settings of a small run with each of their values; models by their family, subsets of a file as one."""
+    """Yield the settings of a small run with each of their values.
+
+    Models count by their family, subsets of a file as one, and the numbers of a controller by their sign: how large
+    they are does not change what runs.
+    """
     for key, value in settings.items():
         name = before + key
         if isinstance(value, dict) and value:
@@ -94,7 +103,11 @@ def values_of(settings, before=""):
         elif name == "model.path":
             yield name, json.loads((Path(value) / "config.json").read_text())["architectures"][0]
         elif name not in NOT_RUN:
+            of_controller = name.startswith("controller_args.") or name == "target"
             for one in value if isinstance(value, (list, tuple)) else [value]:
+                if of_controller and type(one) in (int, float):
+                    yield name, f"sign {(one > 0) - (one < 0)}"
+                    continue
                 yield name, re.sub(r"^.*/(dapo-\d+-\w+)?", "", str(one))
 
 
@@ -146,10 +159,6 @@ def test_every_recipe_runs_in_small(name, tmp_path_factory, monkeypatch):
     if recipe.value("data.val_files"):
         assert run["checkpoint"]["keep_best"] in ("", *lines[-1])
         assert "eval/avg" in lines[-1]
-
-
-NOT_FIRST = {name for name in names() if name.startswith("entropic/qwen3-8b-") and "plugged" not in name}
-"""Recipes that have the same commands as entropic/qwen3-8b."""
 
 
 class Card:
@@ -265,6 +274,20 @@ def test_files_to_be_made_come_last_with_their_command(equipped, capsys):
     assert lines[-1].startswith("to make   data/dapo-616-random.parquet: run `llmtrain subset --data data/DAPO-Math")
 
 
+def test_data_that_is_not_published_is_to_be_brought(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models" / "Qwen2.5-Coder-7B").mkdir(parents=True)
+    (tmp_path / "models" / "Qwen2.5-Coder-7B" / "config.json").write_text("{}")
+    command = ["recipes", "fetch", "steer/qwen2.5-coder-7b-edit", "--data-dir", "data"]
+    assert main([*command, "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "missing  data/code_edits.jsonl  own: lines of JSON with the columns prompt" in said
+    assert said.endswith("0 to download: llmtrain recipes fetch steer/qwen2.5-coder-7b-edit, and 1 of your own\n")
+    assert main(command) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("to bring  data/code_edits.jsonl: it is not published: put a file of your own there, lines")
+
+
 def test_words_choose_recipes(capsys):
     assert main(["recipes", "steer", "14b", "clip-cov"]) == 0
     head, line = capsys.readouterr().out.splitlines()
@@ -306,20 +329,6 @@ def test_every_setting_is_shown_with_its_source(capsys):
     assert "rollout.prompts 512 paper D.2" in said
     assert "optim.betas 0.9, 0.999 verl's default" in said
     assert "eval.every 10 not stated: our choice" in said
-
-
-PREPARED = [pytest.param(name, i, id=f"{name} {i}") for name in names() for i in range(len(get_recipe(name).prepare))]
-
-
-@pytest.mark.parametrize(("name", "number"), [x for x in PREPARED if x.values[0] not in NOT_FIRST])
-def test_commands_that_prepare_a_recipe_are_understood(name, number, capsys, tmp_path, monkeypatch):
-    """In an empty folder each ends with what is missing, not with a flag that is none."""
-    monkeypatch.chdir(tmp_path)
-    command = commands(get_recipe(name))[number]
-    assert main(shlex.split(command.replace("DROPPED", "1e-4"))[1:]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert re.search("does not exist|is not a model folder|this machine has 0|is not a run", said)
 
 
 @pytest.mark.slow

@@ -90,8 +90,9 @@ def show(args: list[str]) -> int:
 
 
 def commands(recipe: Recipe) -> list[str]:
-    """Return the commands that prepare a recipe and train it, with the usual folders."""
-    return [step.format(name=recipe.name, data=data_folder(), models=MODELS) for step in recipe.prepare]
+    """Return the commands that prepare a recipe and train it, with the usual folders and the recipe's own settings."""
+    values = {key: value.value for key, value in recipe.values.items()}
+    return [step.format(name=recipe.name, data=data_folder(), models=MODELS, values=values) for step in recipe.prepare]
 
 
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -176,11 +177,11 @@ def fetch_recipe(args: list[str]) -> int:
     for item in items:
         words = (item.size, "asks for consent to its licence" * item.gated, item.note)
         more = "; ".join(word for word in words if word)
-        how = "by" if item.made else "from"
+        how = "by" if item.made else "own:" if item.own else "from"
         print(f"{'there' if item.there else 'missing':8} {item.path}  {how} {item.source}{f' ({more})' * bool(more)}")
     missing = [item for item in items if not item.there]
-    made = sum(item.made for item in missing)
-    then = f", then {made} to make by the commands above" * bool(made)
+    made, own = sum(item.made for item in missing), sum(item.own for item in missing)
+    then = f", then {made} to make by the commands above" * bool(made) + f", and {own} of your own" * bool(own)
     command = f": llmtrain recipes fetch {recipe.name}" * bool(missing)
-    print(f"{len(missing) - made} to download{command}{then}")
+    print(f"{len(missing) - made - own} to download{command}{then}")
     return 0

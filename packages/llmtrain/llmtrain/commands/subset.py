@@ -4,6 +4,7 @@ llmtrain subset --data DAPO-Math-17k.parquet --model models/qwen --method kmeans
 llmtrain subset --data DAPO-Math-17k.parquet --model models/qwen --method pass-rate --samples 8 --low .1 --high .9 \\
     --rollout vllm --device cuda --out learnable.parquet
 
+--without choice leaves out questions with lettered options, before any is drawn or asked; so do true-false and proof.
 pass-rate keeps the questions whose share of correct responses lies within --low and --high, both included. Responses
 are kept in OUT-responses, beside --out: the same command, also with other bounds, continues there and replaces OUT.
 Another file is replaced with --overwrite only.
@@ -19,6 +20,7 @@ from rich.table import Table
 
 from entrostat.settings.commandline import Arguments
 
+from ..data.kinds import KINDS, kind_of
 from ..data.question import Question
 from ..data.reading_flags import add_flags, read_as_told
 from ..evaluation.asking_flags import add_model_flags
@@ -46,6 +48,9 @@ def main(args: list[str]) -> int:
     parser.add_argument("--low", type=float, default=0.1, help="pass-rate: lowest that is kept (default %(default)s)")
     parser.add_argument("--high", type=float, default=0.9, help="pass-rate: highest that is kept (default %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--without", nargs="+", default=[], choices=KINDS, metavar="KIND", help=f"leave out {', '.join(KINDS)}"
+    )
     add_flags(parser)
     add_model_flags(parser.add_argument_group("pass-rate"), samples=8)
     given = parser.parse_args(args)
@@ -64,15 +69,21 @@ def main(args: list[str]) -> int:
     from ..data.selection import random_subset
     from ..data.write import write
 
-    questions, skipped = read_as_told(given.data, given)
+    read_questions, skipped = read_as_told(given.data, given)
+    questions = [question for question in read_questions if kind_of(question) not in given.without]
+    if not questions:
+        raise ValueError(f"{given.data} has no questions without {', '.join(given.without)}: leave out fewer kinds")
     if given.method == "random":
         chosen = random_subset(len(questions), given.size, given.seed)
     else:
         chosen = (_kmeans if given.method == "kmeans" else _learnable)(questions, given)
     write([questions[i] for i in chosen], given.out)
     left_out = f", {len(skipped)} bad rows skipped (the first: {skipped[0]})" if skipped else ""
-    share = len(chosen) / len(questions)
-    print(f"{given.out}: {len(chosen):,} of {len(questions):,} questions ({share:.1%}){left_out}")
+    if given.without:
+        gone = len(read_questions) - len(questions)
+        left_out = f", {gone:,} left out as {', '.join(given.without)}{left_out}"
+    share = len(chosen) / len(read_questions)
+    print(f"{given.out}: {len(chosen):,} of {len(read_questions):,} questions ({share:.1%}){left_out}")
     return 0
 
 

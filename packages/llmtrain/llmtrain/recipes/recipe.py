@@ -75,7 +75,7 @@ class Recipe:
     """Keys of `llmtrain plan` by number of GPUs."""
     prepare: tuple[str, ...] = ()
     """Commands that make its model or its data and train it, in their order. {name} is the recipe, {data} and {models}
-    are the folders."""
+    are the folders, {values[rollout.temperature]} is one of its settings."""
 
     def value(self, key: str, default: Any = None) -> Any:
         """Return the value of a setting, or `default` if the recipe does not set it."""

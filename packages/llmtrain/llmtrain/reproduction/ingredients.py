@@ -13,7 +13,7 @@ from ..recipes.recipe import Recipe, data_sets
 
 GATED = ("meta-llama", "mistralai")
 """Owners on the hub who ask for consent to a licence before their models can be downloaded."""
-SOURCES = {"hub": "dataset", "url": "", "made": "made"}
+SOURCES = {"hub": "dataset", "url": "", "made": "made", "own": "own"}
 """Kind of an ingredient by the key of data_sets.yaml that says where it comes from."""
 MODELS = "models"
 """Folder that models are fetched to, unless the command line names another."""
@@ -31,9 +31,10 @@ class Ingredient:
     name: str
     path: Path
     source: str
-    """Name on the hub, address, or the command that makes it."""
+    """Name on the hub, address, the command that makes it, or what a file of one's own must hold."""
     hub: str
-    """Kind of repository on the hub, model or dataset; empty for a file with an address, made for one to be made."""
+    """Kind of repository on the hub, model or dataset; empty for a file with an address, made for one to be made, own
+    for one that is not published."""
     size: str = ""
     note: str = ""
     """Caution about its rows or its address; empty for none."""
@@ -49,11 +50,17 @@ class Ingredient:
         return self.hub == "made"
 
     @property
+    def own(self) -> bool:
+        """True if it is not published, so that a file of one's own takes its place."""
+        return self.hub == "own"
+
+    @property
     def by_hand(self) -> str:
         """Command that gets it on a machine with a network."""
         kind = " --repo-type dataset" * (self.hub == "dataset")
         return {
             "made": f"run `{self.source}`",
+            "own": f"it is not published: put a file of your own there, {self.source}",
             "": f"run `curl -L -o {self.path} {self.source}` where there is a network",
         }.get(self.hub, f"run `hf download {self.source}{kind} --local-dir {self.path}` where there is a network")
 
@@ -143,16 +150,19 @@ def check_positions(recipe: Recipe, folder: Path) -> None:
 
 
 def fetch(items: list[Ingredient]) -> Iterator[str]:
-    """Download what is missing, and yield a line for each item, last those to be made with their command.
+    """Download what is missing, and yield a line for each item, last those to be made or brought, and how.
 
     Raises ValueError in one line if a download fails.
     """
-    for item in sorted(items, key=lambda item: item.made):
+    for item in sorted(items, key=lambda item: (item.made, item.own)):
         if item.there:
             yield f"there     {item.path}"
             continue
         if item.made:
             yield f"to make   {item.path}: {item.by_hand}"
+            continue
+        if item.own:
+            yield f"to bring  {item.path}: {item.by_hand}"
             continue
         item.path.parent.mkdir(parents=True, exist_ok=True)
         try:

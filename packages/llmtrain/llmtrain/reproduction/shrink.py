@@ -77,6 +77,8 @@ def shrunk(asked: Asked) -> TrainConfig:
             full.data,
             train_files=tuple(files[name] for name in recipe.value("data.train_files")),
             val_files=held_out,
+            prompt_key="",
+            answer_key="",
             max_prompt_length=PROMPT,
             verifier=" ".join(["regex", *(f"{source}=regex" for source in Named.of(full.data.verifier).by_source)]),
             verifier_workers=1,

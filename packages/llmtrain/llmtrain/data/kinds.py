@@ -1,0 +1,41 @@
+"""Kinds of questions whose answer can be guessed, or that no answer settles: true or false, multiple choice, proofs.
+
+    kind_of(question)  ->  "choice", or "" for a question with an answer of its own
+
+The text and the ground truth decide, so files without a column for the kind can be filtered.
+Source: EntroPIC, B.1, leaves such questions out of its training sets and does not state its rules; these are ours.
+"""
+
+import re
+
+from ..verifiers.math.answer_text import NO_ANSWERS
+from .question import Question
+
+KINDS = ("true-false", "choice", "proof")
+"""Kinds of questions that can be left out."""
+_VERDICTS = {"true", "false", "yes", "no"}
+_WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\s*\{([^{}]*)\}")
+_LETTER = re.compile(r"\(?\s*([A-J])\s*[).:]?")
+_OPTION = re.compile(r"(?<![\w\\])(?:\(([A-J])\)|([A-J])[).:])")
+_PROOF = re.compile(r"(?:^|[.!?;:,$)\]]|\b(?:and|then|to))\s*(?:prove|show that)\b", re.IGNORECASE | re.MULTILINE)
+"""Sentence, or part of one, that begins with "prove" or "show that"."""
+
+
+def kind_of(question: Question) -> str:
+    """Return the kind of a question, one of KINDS, or "" for another.
+
+    true-false: the ground truth is true, false, yes or no. choice: it is a letter, and the text has that option and
+    at least one more. proof: a sentence begins with "prove" or "show that", or the ground truth is "proof" or
+    "not found".
+    """
+    truth = question.ground_truth
+    said = _WRAPPED.sub(r"\1", truth).strip().strip("$.").strip() if isinstance(truth, str) else truth
+    if isinstance(said, bool) or (isinstance(said, str) and said.lower() in _VERDICTS):
+        return "true-false"
+    if isinstance(said, str) and (found := _LETTER.fullmatch(said)):
+        options = {one or other for one, other in _OPTION.findall(_WRAPPED.sub(r"\1", question.text))}
+        if found[1] in options and len(options) > 1:
+            return "choice"
+    if _PROOF.search(question.text) or (isinstance(said, str) and re.sub(r"\W", "", said.lower()) in NO_ANSWERS):
+        return "proof"
+    return ""
