@@ -1,4 +1,4 @@
-"""dppo and dppo_kl against numbers worked out by hand and against verl."""
+"""dppo, dppo_kl and ipo against numbers worked out by hand, and the first two against verl."""
 
 from math import inf, log
 
@@ -37,6 +37,9 @@ def gradients(spec: str, sign: float, **settings) -> list[float]:
         ("dppo_kl", {}, [-1, -2.5, 0, 0, -178 / 90], [0, 2.5, 3, 40, 178 / 90]),
         ("dppo_kl", {"delta": 0.09}, [-1, -2.5, -3, 0, -178 / 90], [0, 2.5, 3, 40, 178 / 90]),
         ("dppo_kl", {"delta": 0.0}, [-1, 0, 0, 0, -178 / 90], [0, 2.5, 3, 40, 0]),
+        ("ipo", {"delta": 0.15, "tau": 0.0}, [0, -2.5, 0, 0, -178 / 90], [0, 2.5, 0, 0, 178 / 90]),
+        ("ipo", {"delta": 0.22, "tau": 0.0}, [-1, -2.5, -3, 0, -178 / 90], [1, 2.5, 3, 0, 178 / 90]),
+        ("ipo", {"delta": 1.0, "tau": 0.0}, [-1, -2.5, -3, -50, -178 / 90], [1, 2.5, 3, 50, 178 / 90]),
     ],
 )
 def test_gradients(spec, settings, positive, negative):
@@ -50,14 +53,28 @@ def test_loss_is_zero_where_stopped():
     assert (plan.token_loss(logp) * len(OLD)).tolist() == pytest.approx(expected, rel=1e-12)
 
 
-def test_tau_pulls_every_token_to_the_rollout_policy():
+def test_ipo_by_hand():
+    """The loss is −r·A + τ·log²r, without r·A where |p − p_old| is above .15, clipped tokens being those."""
+    for sign in (1, -1):
+        plan, logp = planned("ipo", sign, delta=0.15, tau=0.1)
+        ratios = [new / old for new, old in zip(NEW, OLD, strict=True)]
+        kept = [0, 1, 0, 0, 1]
+        expected = [-2 * sign * r * k + 0.1 * log(r) ** 2 for r, k in zip(ratios, kept, strict=True)]
+        assert (plan.token_loss(logp) * len(OLD)).tolist() == pytest.approx(expected, rel=1e-12)
+        assert plan.clipped(logp).tolist() == [not k for k in kept]
+    assert (make("ipo").surrogate.delta, make("ipo").surrogate.tau) == (0.1, 0.001)
+    assert not planned("ipo", 0, delta=0.0)[0].clipped(logp).any()  # no advantage: nothing to stop
+
+
+@pytest.mark.parametrize("spec", ["dppo", "ipo"])
+def test_tau_pulls_every_token_to_the_rollout_policy(spec):
     """Stopped tokens too: the slope of .1·log²r is .2·log r."""
     slopes = [0.2 * log(new / old) for new, old in zip(NEW, OLD, strict=True)]
-    expected = [a + b for a, b in zip(gradients("dppo", 1), slopes, strict=True)]
-    assert gradients("dppo", 1, tau=0.1) == pytest.approx(expected, rel=1e-12)
+    expected = [a + b for a, b in zip(gradients(spec, 1, tau=0.0), slopes, strict=True)]
+    assert gradients(spec, 1, tau=0.1) == pytest.approx(expected, rel=1e-12)
     for tau in (0.1, torch.tensor([0.0, 0.1]), "linear(0, 0.1, 5)"):
-        with pytest.raises(ValueError, match="'dppo' and 'kl_ref' contradict each other: both penalise the divergence"):
-            make("dppo+kl_ref", tau=tau)
+        with pytest.raises(ValueError, match=rf"'{spec}' and 'kl_ref' contradict each other: both penalise the diverg"):
+            make(f"{spec}+kl_ref", tau=tau)
 
 
 def test_binary_kl_by_hand():

@@ -1,4 +1,4 @@
-"""gspo, gmpo and vespo on two sequences of 2 and 3 tokens, worked out by hand."""
+"""gspo, luspo, gmpo and vespo on two sequences of 2 and 3 tokens, worked out by hand."""
 
 from math import exp, log
 
@@ -53,6 +53,28 @@ def test_gspo_gradient_is_that_of_the_sequence_objective():
     (expected,) = torch.autograd.grad(objective, logp)
     plan = planned("gspo", eps_low=0.5, eps_high=0.5)
     torch.testing.assert_close(plan.coefficients(LOGP)[0], expected, rtol=1e-12, atol=0)
+
+
+def test_dual_clip_stops_a_sequence_that_grew_with_a_negative_advantage():
+    """The ratio of the first is e^.2 = 1.22, where A is −2 now."""
+    for bound, stopped in ((1.3, False), (1.2, True)):
+        plan = planned("gspo", -A, eps_low=0.5, eps_high=0.5, dual_clip=bound)
+        assert plan.clipped(LOGP).tolist() == [stopped] * 2 + [False] * 3
+        assert (plan.coefficients(LOGP)[0][:2] == 0).tolist() == [stopped] * 2
+        assert plan.token_loss(LOGP)[:2].sum().item() == pytest.approx(2 * min(bound, exp(0.2)) / 2, rel=1e-12)
+    assert not planned("gspo", eps_low=0.5, eps_high=0.5, dual_clip=1.01).clipped(LOGP).any()  # A > 0: eps_high
+
+
+def test_luspo_adds_up_the_tokens_of_a_sequence():
+    """The loss of a sequence is −|y|·A·s, its gradient in each log π −A·s, and sequences count the same."""
+    plan = planned("luspo", eps_low=0.5, eps_high=0.5)
+    first, second = exp(0.2), exp(-0.1)
+    assert plan.loss(LOGP).item() == pytest.approx((-2 * 2 * first + 3 * 3 * second) / 2, rel=1e-12)
+    expected = [-2 * first / 2] * 2 + [3 * second / 2] * 3
+    assert plan.coefficients(LOGP)[0].tolist() == pytest.approx(expected, rel=1e-12)
+    assert planned("luspo").clipped(LOGP).all()  # outside 1 − 2e-3 and 1 + 2.5e-3
+    inside = OLD + LOG_RATIO / 100  # ratios e^.002 and e^−.001
+    assert not planned("luspo").clipped(inside).any()
 
 
 def test_gmpo():
@@ -133,7 +155,7 @@ def test_dropping_a_token_leaves_the_ratio_of_its_sequence():
     torch.testing.assert_close(plan.coefficients(LOGP)[0], expected, rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize("spec", ["gspo", "gmpo", "vespo"])
+@pytest.mark.parametrize("spec", ["gspo", "luspo", "gmpo", "vespo"])
 def test_slices_hold_whole_sequences(spec):
     plan = planned(spec)
     plan.loss(LOGP[2:], index=slice(2, None))
@@ -155,7 +177,14 @@ def test_others_take_any_slice_whatever_their_aggregation():
 
 
 @pytest.mark.parametrize(
-    ("spec", "settings"), [("gspo", {"eps_low": -1.0}), ("gmpo", {"eps": -0.1}), ("vespo", {"lambda_negative": 0.0})]
+    ("spec", "settings"),
+    [
+        ("gspo", {"eps_low": -1.0}),
+        ("gspo", {"dual_clip": 1.0}),
+        ("luspo", {"eps_high": -0.1}),
+        ("gmpo", {"eps": -0.1}),
+        ("vespo", {"lambda_negative": 0.0}),
+    ],
 )
 def test_bad_settings(spec, settings):
     with pytest.raises(ValueError, match=f"{spec}: {next(iter(settings))} must"):

@@ -122,6 +122,7 @@ def test_rewards_of_any_kind_are_those_of_float32(name, dtype):
         "optimal_token": {"logp": -torch.ones(5), "s2": torch.ones(5) / 2, "response": torch.arange(5)},
         "gdpo": {"rewards": torch.tensor([[1, 0, 0, 1, 1], [3, 4, 3, 3, 9]])},
         "remax": {"greedy": torch.tensor([1, 1, 1, 0, 0])},
+        "rae": {"source": torch.tensor([0, 1, 0, 1, 1]), "baseline": torch.tensor([0.5, 0.2])},
     }
     reward = torch.tensor([1, 0, 0, 1, 1])
     advantage = get_advantage("pass_at_k k=2" if name == "pass_at_k" else name)
@@ -236,6 +237,7 @@ def test_what_is_needed_is_asked_for_by_name():
     assert {name: advantage_needs(name) for name in REGISTRY if advantage_needs(name)} == {
         "gdpo": ("rewards",),
         "remax": ("greedy",),
+        "rae": ("source", "baseline"),
         "optimal_token": ("logp", "s2", "response"),
         "opo": ("length",),
         "prime": ("prm_logp", "ref_logp", "response"),

@@ -4,6 +4,7 @@ registry.py     advantages by name, with their hyperparameters and what they nee
 groups.py       relative to the group, or of a verdict alone
 pass_at_k.py    those that aim at the best of several responses
 process.py      one number per token, by an implicit process reward or a baseline of its own
+running.py      relative to a running mean over earlier responses of the same source
 """
 
 from .groups import dr_grpo, gdpo, grpo, nsr, opo, psr, qae, reinforce_pp, remax, rloo, w_reinforce
@@ -21,6 +22,7 @@ from .registry import (
     imported,
     register,
 )
+from .running import rae, rae_baseline
 
 __all__ = [
     "GROUP",
@@ -43,6 +45,8 @@ __all__ = [
     "prime",
     "psr",
     "qae",
+    "rae",
+    "rae_baseline",
     "register",
     "reinforce_pp",
     "remax",

@@ -18,7 +18,7 @@ from .verl_batch import FROM_LOGITS
 PREFIX = "entrostat/"
 CHAIN = "chain"
 """Loss mode that takes its controllers from `policy_loss.controller`."""
-ALWAYS = frozenset({"logp", "old_logp", "seq_id", "position"})
+ALWAYS = frozenset({"logp", "old_logp", "seq_id", "position", "turn_id"})
 """Fields of Tokens that verl passes to a policy loss, besides the advantage."""
 AVAILABLE = ALWAYS | {"entropy", "old_entropy", "reward", "group_id", "ref_logp", "rollout_logp", *FROM_LOGITS}
 """Fields of Tokens that can be filled, some only with the settings in HINTS."""
@@ -52,7 +52,7 @@ REPLACED_LOSS = {
     "clip_cov_ub": "set omega_high of clip_cov in policy_loss.controller_args",
     "kl_cov_ratio": "set k of kl_cov in policy_loss.controller_args",
     "ppo_kl_coef": "set beta of kl_cov in policy_loss.controller_args",
-    "dro_beta": "leave it null, which is its default",
+    "dro_beta": "set beta of dro in policy_loss.controller_args",
 }
 """The same for the settings of verl's policy loss."""
 
@@ -115,6 +115,12 @@ class Settings:
             if key.rpartition(".")[2] in OURS:
                 raise ValueError(f"{key}: verl's actor.loss_agg_mode decides how tokens are averaged")
         controller = make(self.spec, self.preset, **self.args)
+        for part in controller.parts:
+            if getattr(part, "reset_every", 0):
+                raise ValueError(
+                    f"{part.name}: verl never changes its reference policy: set reset_every to 0; to reset it, start a "
+                    "new run from a checkpoint (actor_rollout_ref.model.path)"
+                )
         require_fields(controller, AVAILABLE, "verl", HINTS)
         return controller
 

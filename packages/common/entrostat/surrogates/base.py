@@ -32,6 +32,15 @@ def never(logp: Tensor, s: Slice) -> Tensor:
     return torch.zeros_like(logp, dtype=torch.bool)
 
 
+LEAST_LOGP = -100.0
+"""Lower limit of log π_old in a penalty (nats). No token is drawn at less: an engine that says −∞ is at fault."""
+
+
+def held_near_rollout(plan: Plan, tokens: Tokens, coef: Tensor) -> Plan:
+    """Return the plan with (coef/2)·log²r added to the loss of each token, r against π_old; coef: (..., 1)."""
+    return plan.add_ref_kl(coef, tokens.get("old_logp").clamp(min=LEAST_LOGP), "k2")
+
+
 @dataclass(kw_only=True)
 class SurrogateController(Controller):
     """Part of a chain that decides the loss, with the hyperparameters that all surrogates share."""

@@ -6,8 +6,8 @@ gradients of GSPO and GMPO are those of their sequence objectives.
 """
 
 from dataclasses import dataclass, replace
-from math import log
-from typing import Any, ClassVar
+from math import inf, log
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ from ..numbers.per_run import column
 from ..numbers.segments import Segments
 from ..plan import Plan, Slice
 from ..registry import register
-from ..settings.hyperparameters import NotNegative, Positive
+from ..settings.hyperparameters import NotNegative, Number, Positive
 from ..tokens import Tokens
 from .aggregation import Aggregation
 from .base import SurrogateController, bounded
@@ -65,11 +65,13 @@ class GSPO(SequenceSurrogate):
     """Width of the sequence's clip range below 1, used if A < 0."""
     eps_high: NotNegative = 4e-4
     """Width of the sequence's clip range above 1, used if A > 0."""
+    dual_clip: Annotated[Number, "(1, inf]"] = inf
+    """Upper bound of the sequence's ratio if A < 0; inf disables it."""
     source: ClassVar = "Zheng et al. 2025 (GSPO), equations 5, 7 and 13"
-    quadrants: ClassVar = ("I", "II", "III", "IV")
+    quadrants: ClassVar[tuple[str, ...]] = ("I", "II", "III", "IV")
 
     def ratio_bounds(self) -> tuple[Any, Any, Any]:
-        return 1 - self.eps_low, 1 + self.eps_high, torch.inf
+        return 1 - self.eps_low, 1 + self.eps_high, self.dual_clip
 
     def _log_ratio(self, logp: Tensor, s: Slice) -> Tensor:
         assert s.old_logp is not None
@@ -80,8 +82,28 @@ class GSPO(SequenceSurrogate):
         return -s.advantage * bounded(of_sequence.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT).exp(), s)
 
     def stopped(self, logp: Tensor, s: Slice) -> Tensor:
-        ratio = self._log_ratio(logp, s).exp()
-        return ((s.direction > 0) & (ratio > s.clip_high)) | ((s.direction < 0) & (ratio < s.clip_low))
+        ratio, down = self._log_ratio(logp, s).exp(), s.direction < 0
+        beyond = ((s.direction > 0) & (ratio > s.clip_high)) | (down & (ratio < s.clip_low))
+        return beyond if s.dual_clip is None else beyond | (down & (ratio > s.dual_clip))
+
+
+@register("luspo")
+@dataclass(kw_only=True)
+class LUSPO(GSPO):
+    """`gspo` whose sequences count by their length: the loss of a sequence is −|y|·A·clip(s), averaged over sequences.
+
+    The mean over tokens in GSPO divides the gradient of each token by |y|, so that long responses learn less; here
+    −A·clip(s·π/sg π) of each token is added up. Equal to `gspo` with aggregation seq-mean-token-sum and other bounds.
+    """
+
+    aggregation: Aggregation = "seq-mean-token-sum"
+    eps_low: NotNegative = 2e-3
+    """Width of the sequence's clip range below 1, used if A < 0."""
+    eps_high: NotNegative = 2.5e-3
+    """Width of the sequence's clip range above 1, used if A > 0."""
+    source: ClassVar = (
+        "Liu et al. 2026 (LUSPO, arXiv 2602.05261), section 5.1 for the bounds; TRL, GRPOTrainer, loss_type luspo"
+    )
 
 
 @register("gmpo")
