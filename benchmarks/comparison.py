@@ -68,6 +68,8 @@ class Comparison:
             "advantage",
             "entropy",
             "old_entropy",
+            "s2",
+            "s2l",
             "reward",
         )
         packed = pack(mask, {name: batch[name] for name in names_of_fields} | {"seq_id": torch.arange(ROWS)})
@@ -94,6 +96,7 @@ def fields() -> Fields:
     entropy, old_entropy = 2 * torch.rand(2, *shape, generator=g, dtype=torch.float64)
     length = torch.randint(2, LENGTH + 1, (ROWS, 1), generator=g)
     old = (logp + 0.5 * drift).clamp(max=-0.01)
+    s2, mean = torch.rand(2, *shape, generator=torch.Generator().manual_seed(8), dtype=torch.float64)
     return {
         "logp": logp,
         "old_logp": old,
@@ -102,6 +105,8 @@ def fields() -> Fields:
         "advantage": torch.randn(ROWS, 1, generator=g, dtype=torch.float64).expand(shape),
         "entropy": entropy,
         "old_entropy": old_entropy,
+        "s2": s2,
+        "s2l": -2 * mean * s2,
         "score": score,
         "reward": score[:, None].expand(shape),
         "mask": torch.arange(LENGTH) < length,

@@ -16,7 +16,16 @@ from pathlib import Path
 import released_code
 from comparison import LENGTH, ROUNDING, ROWS, Comparison
 from installed_peers import trl_loss, verl_advantage, verl_corrected, verl_loss
-from released_code import bapo_code, ce_gppo_code, dcpo_code, entrocraft_code, steer_code
+from released_code import (
+    bapo_code,
+    ce_gppo_code,
+    clip_b_code,
+    clip_v_code,
+    dcpo_code,
+    entrocraft_code,
+    prime_rl_ipo_code,
+    steer_code,
+)
 
 from entrostat.about.description import names
 
@@ -52,6 +61,12 @@ COMPARISONS = [
         spec="dppo_kl",
         peer=VERL + "compute_policy_loss_dppo_kl",
         theirs=verl_loss("dppo_kl", clip_ratio=0.05, clip_ratio_low=0.05, clip_ratio_high=0.05, clip_ratio_c=20.0),
+    ),
+    Comparison(
+        spec="dro",
+        settings={"beta": 0.5},
+        peer=VERL + "compute_policy_loss_dro",
+        theirs=verl_loss("dro", policy={"dro_beta": 0.5}),
     ),
     Comparison(
         spec="sapo",
@@ -146,10 +161,31 @@ COMPARISONS = [
     ),
     Comparison(spec="ppo", settings={"dual_clip": 1.5}, peer=TRL + "delta", theirs=trl_loss(delta=1.5)),
     Comparison(
+        spec="ppo",
+        settings={"eps_high": 0.1, "dual_clip": 1.2},
+        peer=TRL + "delta below 1 + epsilon_high",
+        theirs=trl_loss(delta=1.1),
+        reason="TRL's δ = 1.1 then bounds the ratio if A > 0, and 1 + epsilon_high = 1.2 if A < 0",
+    ),
+    Comparison(
         spec="gspo",
         settings={"eps_low": 0.1, "eps_high": 0.1},
         peer=TRL + "importance_sampling_level sequence",
         theirs=trl_loss(loss_type="grpo", importance_sampling_level="sequence", epsilon_low=0.1, epsilon_high=0.1),
+    ),
+    Comparison(
+        spec="gspo",
+        settings={"eps_low": 0.1, "eps_high": 0.1, "dual_clip": 1.15},
+        peer=TRL + "importance_sampling_level sequence with delta",
+        theirs=trl_loss(
+            loss_type="grpo", importance_sampling_level="sequence", epsilon_low=0.1, epsilon_high=0.1, delta=1.15
+        ),
+    ),
+    Comparison(
+        spec="luspo",
+        settings={"eps_low": 0.1, "eps_high": 0.1},
+        peer=TRL + "loss_type luspo",
+        theirs=trl_loss(loss_type="luspo", importance_sampling_level="sequence", epsilon_low=0.1, epsilon_high=0.1),
     ),
     Comparison(
         spec="cispo",
@@ -189,6 +225,7 @@ COMPARISONS = [
         peer=TRL + "off_policy_mask_threshold",
         theirs=trl_loss(off_policy_mask_threshold=0.05),
     ),
+    Comparison(spec="ipo", peer="PrimeIntellect-ai/prime-rl ipo_loss_fn", clone="prime-rl", theirs=prime_rl_ipo_code),
     Comparison(
         spec="steer",
         preset="released",
@@ -227,6 +264,20 @@ COMPARISONS = [
         clone="BAPO",
         theirs=bapo_code,
         reason="without dual clip, which is the surrogate's here",
+    ),
+    Comparison(
+        spec="clip_b",
+        settings={"mu": 0.5, "denominator": "kept"},
+        clone="Trinity-RFT",
+        peer="hiyuchang/Trinity-RFT ClipBAdvantageFn",
+        theirs=clip_b_code,
+    ),
+    Comparison(
+        spec="clip_v",
+        settings={"mu": 0.3, "k": 0.1, "denominator": "kept"},
+        clone="Trinity-RFT",
+        peer="hiyuchang/Trinity-RFT ClipVAdvantageFn",
+        theirs=clip_v_code,
     ),
     Comparison(
         spec="entrocraft",

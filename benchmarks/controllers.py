@@ -74,6 +74,7 @@ def tokens_of(n: int, length: int = 1000, group: int = 8) -> Tokens:
         seq_id=sequence,
         group_id=sequence // group,
         position=torch.arange(n) % length,
+        turn_id=torch.arange(n) % length // 64,
     )
 
 

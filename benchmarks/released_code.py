@@ -96,6 +96,47 @@ def bapo_code(batch: Fields, logp: Tensor) -> Tensor:
     return found
 
 
+def prime_rl_ipo_code(batch: Fields, logp: Tensor) -> Tensor:
+    helpers = ("_safe_mean", "compute_importance_ratio_and_mismatch_kl")
+    loss = released("prime-rl", "src/prime_rl/trainer/rl/loss.py", *helpers, "ipo_loss_fn")
+    loss.__globals__["LossOutputs"] = SimpleNamespace
+    numbers = {"trainer_logprobs": logp, "inference_logprobs": batch["old_logp"], "advantages": batch["advantage"]}
+    inputs = SimpleNamespace(**numbers, loss_mask=batch["mask"], loss_weights=None)
+    found: Tensor = loss(inputs, SimpleNamespace(ipo_threshold=0.1, adv_tau=1.0, kl_tau=1e-3)).loss
+    return found / batch["mask"].sum()
+
+
+def trinity(batch: Fields, logp: Tensor, path: str, **settings: float) -> Tensor:
+    """Return PPO over the tokens that an advantage function of Trinity-RFT leaves in its mask."""
+    show = ["git", "-C", str(CLONES / "Trinity-RFT"), "show", f"HEAD:trinity/algorithm/advantage_fn/{path}"]
+    tree = ast.parse(subprocess.run(show, capture_output=True, text=True, check=True).stdout)
+    (owner,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    (call,) = (node for node in owner.body if isinstance(node, ast.FunctionDef) and node.name == "__call__")
+    call.returns = call.args.args[1].annotation = None
+    scope: dict[str, Any] = {"torch": torch, "defaultdict": defaultdict}
+    exec(compile(ast.fix_missing_locations(ast.Module([call], [])), path, "exec"), scope)
+    last = torch.nn.functional.one_hot(batch["mask"].sum(-1) - 1, LENGTH)
+    tensors = {
+        "token_level_rewards": batch["advantage"] * last,  # one response a prompt: the advantage is the reward
+        "response_mask": batch["mask"].double(),
+        "old_log_probs": batch["logp"],
+        "rollout_log_probs": batch["logp"],
+        "entropys": batch["entropy"],
+        "necs": batch["entropy"] * batch["s2"] + batch["s2l"],  # as in its clipv_dp_actor.py
+    }
+    seen = SimpleNamespace(batch=tensors, non_tensor_batch={"uid": range(ROWS)})
+    scope["__call__"](SimpleNamespace(epsilon=0.0, **settings), seen)
+    return verl_loss("vanilla", clip_ratio_c=1e9)({**batch, "mask": tensors["response_mask"]}, logp)
+
+
+def clip_b_code(batch: Fields, logp: Tensor) -> Tensor:
+    return trinity(batch, logp, "clipb_advantage.py", mu=0.5)
+
+
+def clip_v_code(batch: Fields, logp: Tensor) -> Tensor:
+    return trinity(batch, logp, "clipv_advantage.py", mu=0.3, max_frac=0.1)
+
+
 def entrocraft_code(entropy: float) -> Theirs:
     """Return PPO on the released advantages of scores ±1 outside the band from .6 to .7."""
 

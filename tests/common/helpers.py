@@ -12,7 +12,7 @@ PLANNED = {"siren/entropy": 2.0, "siren/updates": 1.0}
 def sampled_tokens(*shape: int, actions: int = 12, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tokens:
     """Tokens (*shape) drawn from random softmax policies, the rollout policy a little off the current one.
 
-    Sequences have 4 tokens and groups 5 sequences.
+    Sequences have 4 tokens in two turns, and groups 5 sequences.
     """
     g = torch.Generator().manual_seed(seed)
     logits = 2 * torch.randn(*shape, actions, generator=g, dtype=torch.float64)
@@ -42,4 +42,5 @@ def sampled_tokens(*shape: int, actions: int = 12, seed: int = 0, dtype: torch.d
         "rollout_logp": old.logp.gather(-1, chosen).squeeze(-1) + 0.2 * torch.randn(*shape, generator=g),
     }
     values = {key: value.to(dtype) for key, value in values.items()}
-    return Tokens(**values, seq_id=sequence, group_id=sequence // 5, position=torch.arange(n) % 4)
+    position = torch.arange(n) % 4
+    return Tokens(**values, seq_id=sequence, group_id=sequence // 5, position=position, turn_id=position // 2)

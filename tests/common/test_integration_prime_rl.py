@@ -32,12 +32,13 @@ LossInputs = make_dataclass("LossInputs", [*OLDER, ("loss_weights", Any, None)])
 LossOutputs = make_dataclass("LossOutputs", ["loss", "metrics"])
 LOSS = "prime_rl.trainer.rl.loss"
 PAGE = (Path(__file__).parents[2] / "docs/prime_rl.md").read_text()
-GIVEN = {"logp", "old_logp", "seq_id", "position"}
+GIVEN = {"logp", "old_logp", "seq_id", "position", "turn_id"}
 SETTINGS: dict[str, dict[str, Any]] = {
     "clip_cov": {"k": 0.1, "omega_low": -9.0, "omega_high": 9.0},
     "gmpo": {"eps": 0.1},
     "gspo": {"eps_low": 0.05, "eps_high": 0.05},
     "opsm": {"delta": 0.01},
+    "quadrant_mask": {"exploration": 0.0, "share": 0.5},
 }
 """Hyperparameters with which a rule acts on some of the tokens below."""
 
@@ -69,6 +70,12 @@ def sequences(dtype=torch.float64) -> list[LossInputs]:
     return found
 
 
+def turns_of(mask: list[bool]) -> list[int]:
+    """The turn of each trained token, by a plain loop."""
+    starts = [own and not (i and mask[i - 1]) for i, own in enumerate(mask)]
+    return [sum(starts[: i + 1]) - 1 for i, own in enumerate(mask) if own]
+
+
 def tokens_of(batch: list[LossInputs]) -> es.Tokens:
     """The trained tokens of all sequences, as one mini-batch."""
 
@@ -82,6 +89,7 @@ def tokens_of(batch: list[LossInputs]) -> es.Tokens:
         advantage=packed("advantages"),
         seq_id=torch.arange(len(batch)).repeat_interleave(sizes),
         position=torch.cat([torch.arange(size) for size in sizes]),
+        turn_id=torch.cat([torch.tensor(turns_of(x.loss_mask.tolist())) for x in batch]),
     )
 
 
@@ -140,7 +148,11 @@ def measured(name: str) -> str:
         return "needs more than log-probabilities and advantages"
     if any(controller.state_dict().values()):
         return "closed loop"
-    return "compares the tokens of a mini-batch" if splitting_changes(name) else "runs"
+    if splitting_changes(name):
+        return "compares the tokens of a mini-batch"
+    controller = es.make(name, **SETTINGS.get(name, {}))
+    first, other = (controller.plan(tokens_of(sequences()), step=step).weight for step in (0, 1))
+    return "runs" if torch.equal(first, other) else "draws tokens at random"
 
 
 ROWS = {
@@ -390,11 +402,15 @@ def test_the_settings_of_the_page_name_the_loss_and_its_arguments():
 
 
 @pytest.mark.skipif(theirs is None, reason="prime-rl is not on PyPI: put a checkout on the path")
-def test_dppo_with_prime_rls_numbers_has_the_gradient_of_its_default():
+@pytest.mark.parametrize(
+    ("name", "args", "config"),
+    [("dppo", {"delta": 0.2, "tau": 0.001, "ratio_max": torch.inf}, "DefaultLossConfig"), ("ipo", {}, "IPOLossConfig")],
+)
+def test_with_prime_rls_numbers_it_has_the_gradient_of_prime_rls_own(name, args, config):
     batch = sequences()
-    loss, metrics = through_prime_rl(batch, configs.DefaultLossConfig())
+    loss, metrics = through_prime_rl(batch, getattr(configs, config)())
     loss.backward()
     expected = torch.cat([x.trainer_logprobs.grad[x.loss_mask] for x in batch])
-    found = update(sequences(), "dppo", delta=0.2, tau=0.001, ratio_max=torch.inf)[1]
+    found = update(sequences(), name, **args)[1]
     torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-15)
     assert metrics["is_masked"].any()

@@ -117,6 +117,37 @@ def test_cispo_is_trls_own(folder, tmp_path):
     assert relative(found[1], found[0]) < 1e-5
 
 
+BOTH_BOUNDS = {"eps_low": 0.2, "eps_high": 0.2}
+
+
+@pytest.mark.parametrize(
+    ("options", "controller", "translated"),
+    [
+        ({"delta": 1.2}, {"controller": "grpo"}, {"ppo.dual_clip": 1.2}),
+        (
+            {
+                "loss_type": "luspo",
+                "importance_sampling_level": "sequence",
+                "beta": 0.5,
+                "use_bias_correction_kl": True,
+            },
+            {"controller": "luspo", "controller_args": BOTH_BOUNDS},
+            {"aggregation": "seq-mean-token-sum"},
+        ),
+    ],
+    ids=["delta", "luspo"],
+)
+def test_delta_and_luspo_are_trls_own(plain, folder, tmp_path, options, controller, translated):
+    found = []
+    for cls, ours in ((GRPOTrainer, None), (EntrostatGRPOTrainer, controller)):
+        trainer = build(cls, folder, tmp_path, controller=ours, num_iterations=3, **options)
+        trainer.train()
+        found.append(parameters(trainer))
+    assert trainer.translated == translated
+    assert relative(found[1], found[0]) < 1e-5
+    assert relative(found[0], parameters(plain[3])) > 1e-3
+
+
 ONE_MICRO_BATCH = {"per_device_train_batch_size": 16, "gradient_accumulation_steps": 1}
 
 
@@ -149,6 +180,7 @@ def test_loss_types_are_trls_own(folder, tmp_path, loss_type, settings):
         ("bnpo", "gspo", ("token-mean", 1.0)),
         ("grpo", "steer", ("seq-mean-token-mean", 1.0)),
         ("dr_grpo", "clip_higher+steer", ("fixed", 8 * 2 * 8.0)),
+        ("luspo", "gspo", ("seq-mean-token-sum", 1.0)),
     ],
 )
 def test_loss_types_stand_for_an_aggregation(folder, tmp_path, loss_type, controller, expected):
@@ -469,6 +501,10 @@ def test_every_controller_plans_and_has_a_gradient(rollout, name):
     absent = {"truncated_entropy", "proxy_logp", "rollout_logp"} & set(trainer.controller.needs)
     if trainer.controller.support is not None:
         absent = {"truncated_entropy"}
+    if trainer.controller.temperature is not None:
+        with pytest.raises(ValueError, match="sets the sampling temperature of each rollout, and this trainer keeps"):
+            trainer._check()
+        return
     if absent:
         with pytest.raises(ValueError, match=rf"needs Tokens.{absent.pop()}, which this trainer does not provide"):
             trainer._check()
@@ -494,6 +530,16 @@ def test_every_controller_plans_and_has_a_gradient(rollout, name):
             'GRPOConfig.loss_type "grpo" decides the aggregation: drop aggregation',
         ),
         ({"epsilon_high": 0.28}, "set eps_high of the controller"),
+        ({"loss_type": "luspo", "importance_sampling_level": "sequence"}, "name a sequence-level surrogate"),
+        ({"delta": 1.1}, r"1\.1 is below 1 \+ eps_high: instead set eps_high=0\.1 and dual_clip=1\.2 of ppo"),
+        ({"delta": 1.0}, "GRPOConfig.delta bounds a ratio that begins at 1: it must be above 1; got 1.0"),
+        ({"delta": 4.0, "loss_type": "sapo"}, "the controller replaces GRPOConfig.loss_type"),
+        ({"delta": 4.0, "controller": {"controller": "dcpo"}}, "GRPOConfig.delta: set dual_clip of its surrogate"),
+        ({"delta": 4.0, "controller": {"controller": "sapo"}}, "'sapo' has no bound that GRPOConfig.delta could set"),
+        (
+            {"delta": 4.0, "controller": {"controller": "gspo+steer", "controller_args": {"gspo.dual_clip": 3.0}}},
+            "GRPOConfig.delta decides dual_clip: drop gspo.dual_clip",
+        ),
         ({"sapo_temperature_pos": 2.0, "controller": {"controller": "sapo"}}, "set tau_positive of sapo"),
         ({"vespo_k_neg": 1.0}, "set k_positive and k_negative of vespo"),
         ({"entropy_target": 0.5}, "set coef_min, coef_max, delta and target of adaptive_entropy"),
@@ -504,6 +550,10 @@ def test_every_controller_plans_and_has_a_gradient(rollout, name):
         (
             {"controller": {"controller": "thermostat", "controller_args": {"mode": "anchor"}}},
             "needs Tokens.ref_logp, .*set beta in GRPOConfig",
+        ),
+        (
+            {"controller": {"controller": "kl_ref", "controller_args": {"reset_every": 3}}, "beta": 0.1},
+            "sync_ref_model to True, ref_model_mixup_alpha to 1.0 and ref_model_sync_steps to 3",
         ),
         ({"controller": {"controller": "edge"}, "steps_per_generation": 4}, "all responses to a prompt"),
         (
@@ -570,6 +620,7 @@ def test_tokens_of_a_tool_are_nobodys(folder, tmp_path):
     entropy, mask = -(logp.exp() * logp).sum(-1), torch.tensor(Calculator.own).bool()
     assert logged(ours, "entropy")[0] == pytest.approx(float(entropy[:, mask].mean()), rel=1e-5)
     assert logged(ours, "entropy")[0] != pytest.approx(float(entropy.mean()), rel=5e-5)
+    assert ours.tokens.turn_id.reshape(-1, 6).unique(dim=0).tolist() == [[0, 0, 0, 1, 1, 1]]
 
 
 @pytest.fixture(scope="module")

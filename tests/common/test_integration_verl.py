@@ -26,7 +26,10 @@ ROWS, LENGTH, GROUP = 12, 9, 3
 SETTINGS: dict[str, dict[str, Any]] = {
     "stare": {"target": 3.0},  # above the entropy that the loops are told
     "clip_cov": {"k": 0.1, "omega_low": -9.0, "omega_high": 9.0},
+    "clip_b": {"mu": 0.5},
+    "clip_v": {"mu": 0.0, "k": 0.02},
     "kl_cov": {"k": 0.1},
+    "quadrant_mask": {"exploration": 0.0, "share": 1.0},
     "random_positive_clip": {"k": 0.3},
     "ppl_advantage": {"alpha": 0.1},
 }
@@ -49,7 +52,11 @@ class ActorConfig:
 
 
 BONUSES = ("entropy", "truncated_entropy")
-AVAILABLE = [name for name in es.list_controllers() if es.make(name).needs <= verl_settings.AVAILABLE]
+AVAILABLE = [
+    name
+    for name in es.list_controllers()
+    if es.make(name).needs <= verl_settings.AVAILABLE and es.make(name).temperature is None
+]
 WHOLE_GROUPS = [name for name in AVAILABLE if "group_id" in es.make(name).needs]
 REFUSED = [name for name in es.list_controllers() if name not in AVAILABLE]
 
@@ -165,7 +172,7 @@ def test_through_verls_engine_and_ppo_loss_it_is_the_plan(name, tools):
     assert found.gradient < 1e-14
 
 
-@pytest.mark.parametrize("name", AVAILABLE)
+@pytest.mark.parametrize("name", [name for name in AVAILABLE if "turn_id" not in es.make(name).needs])
 def test_what_a_tool_wrote_changes_nothing(name):
     """The batch with other tokens between those of each response, whatever their numbers are."""
     config, loss = actor(name, mode=es.make(name).surrogate.aggregation), ours.LOSSES[name]
@@ -191,6 +198,21 @@ def test_what_a_tool_wrote_changes_nothing(name):
         found.append(data["log_prob"].grad)
     torch.testing.assert_close(found[1].gather(1, place), found[0], rtol=1e-12, atol=1e-15)
     assert found[0].abs().sum() > 0
+
+
+def test_what_a_tool_wrote_parts_the_turns():
+    """Two responses of one prompt: turns of entropies 1, 3 and 2, weighted 1, ¼ and ½ over their mean 7/12."""
+    config = actor("aem", {"lam": math.log(4)})
+    config.rollout_n = 2
+    config.global_batch_info |= {"batch_num_tokens": 4, "global_batch_size": 2}
+    mask = torch.tensor([[1, 1, 0, 1], [1, 0, 0, 0]]).bool()
+    zero = torch.zeros(2, 4, dtype=torch.float64)
+    entropy = torch.tensor([[0.5, 1.5, 9.0, 3.0], [2.0, 9.0, 9.0, 9.0]], dtype=torch.float64)
+    loss, log_prob = ours.LOSSES["aem"], zero.clone().requires_grad_()
+    loss.fields = {"entropy": entropy, "group_id": torch.tensor([5, 5])}
+    loss(zero, log_prob, zero + 1, mask, "token-mean", config)[0].backward()
+    expected = torch.tensor([[12, 12, 0, 3], [6, 0, 0, 0]], dtype=torch.float64) / -28
+    torch.testing.assert_close(log_prob.grad, expected)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +300,8 @@ def test_micro_batches_that_are_planned_together_are_exact(name):
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_verl_cannot_give_is_named(name):
-    with pytest.raises(ValueError, match=r"needs (Tokens\.\w+(, )?)+, which verl does not provide; \w+"):
+    said = r"needs (Tokens\.\w+(, )?)+, which verl does not provide; \w+|sets the sampling temperature .* verl keeps"
+    with pytest.raises(ValueError, match=said):
         ours.PolicyLossConfig(loss_mode=f"entrostat/{name}")
 
 
@@ -329,6 +352,7 @@ def test_verls_correction_beside_ours_is_told():
         ({"loss_mode": "entrostat/ppo", "controller_args": {"aggregation": "fixed"}}, "actor.loss_agg_mode decides"),
         ({"loss_mode": "entrostat/ppo", "controller_args": {"eps": 1}}, "has the hyperparameter 'eps'"),
         ({"loss_mode": "entrostat/ppo", "controller_preset": "best"}, "unknown preset 'best'"),
+        ({"loss_mode": "entrostat/kl_ref", "controller_args": {"reset_every": 3}}, "kl_ref: verl never .* reset_every"),
     ],
 )
 def test_configuration_errors(settings, message):
@@ -355,6 +379,7 @@ def test_metrics_of_a_micro_batch_without_tokens():
         ("steer", {"entropy_coeff": 0.01}, {}, r"actor\.entropy_coeff: add entropy_bonus to the controller"),
         ("kl_cov", {}, {"kl_cov_ratio": 0.02}, r"actor\.policy_loss\.kl_cov_ratio: set k of kl_cov"),
         ("kl_cov", {}, {"ppo_kl_coef": 1.0}, r"actor\.policy_loss\.ppo_kl_coef: set beta of kl_cov"),
+        ("dro", {}, {"dro_beta": 0.1}, r"actor\.policy_loss\.dro_beta: set beta of dro in policy_loss\.contr"),
         ("clip_cov", {}, {"clip_cov_lb": 0.5}, r"actor\.policy_loss\.clip_cov_lb: set omega_low of clip_cov"),
         ("kl_ref", {}, {}, r"needs Tokens\.ref_logp, .*set actor\.use_kl_loss=True and actor\.kl_loss_coef=0"),
         ("kl_ref", {"use_kl_loss": True}, {}, r"replaces verl's KL term: set actor\.kl_loss_coef=0"),

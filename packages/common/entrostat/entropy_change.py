@@ -1,8 +1,8 @@
 """First-order estimates of the entropy change of a softmax policy under one step, per unit learning rate (nats).
 
 Two kinds. Over a whole distribution (last dimension V): `lemma1`, `policy_gradient`, `natural_policy_gradient`.
-Over sampled tokens (any shape, one number per token): `exact`, `own_logit`, `steer`, `opefo`, `covariance`; `bonus`,
-and `planned` for all terms of a plan.
+Over sampled tokens (any shape, one number per token): `exact`, `discriminator`, `own_logit`, `steer`, `opefo`,
+`covariance`; `bonus`, and `planned` for all terms of a plan.
 `weight` is the factor of ∇ log π(o_t) in the ascent direction: A·r for a token with importance ratio r.
 """
 
@@ -21,8 +21,15 @@ def exact(logp: Tensor, entropy: Tensor, s2: Tensor, s2l: Tensor, weight: Tensor
     ΔH = −w·[p(lp + H) − (S2L + H·S2)], the complete first-order term: its mean over o ~ p is zero.
     `logp` belongs to the sampled token; `entropy`, `s2` and `s2l` belong to its distribution.
     """
-    p_times = logp.exp() * (logp.clamp(min=torch.finfo(logp.dtype).min) + entropy)  # 0 where p is 0
-    return -weight * (p_times - (s2l + entropy * s2))
+    return -weight * (discriminator(logp, entropy) - (s2l + entropy * s2))
+
+
+def discriminator(logp: Tensor, entropy: Tensor) -> Tensor:
+    """Return S = p(lp + H), the fall of the entropy by a unit rise of the token's logit; S2L + H·S2 is its mean.
+
+    Wang et al. 2026 (arXiv 2602.03392).
+    """
+    return logp.exp() * (logp.clamp(min=torch.finfo(logp.dtype).min) + entropy)  # 0 where p is 0
 
 
 def bonus(entropy: Tensor, s2: Tensor, s2l: Tensor, s2ll: Tensor) -> Tensor:

@@ -16,6 +16,8 @@ from .tokens import Tokens
 
 PROXY = Support(min_p=0.02)
 """Policy of `Tokens.proxy_logp` for controllers that name none."""
+TURN = 3
+"""Tokens of a turn; the last one of a response may have fewer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,7 @@ def ragged_batch(seed: int, features: int = 6, actions: int = 7, moved: float = 
     action = torch.multinomial(old.logp.exp(), 1, generator=g)
     moments = {name: getattr(new, name) for name in ("entropy", "s2", "s2l", "s2ll")}
     old_logp = old.logp.gather(-1, action)[:, 0]
+    position = torch.arange(n) - (lengths.cumsum(0) - lengths)[owner]
     tokens = Tokens(
         logp=new.logp.gather(-1, action)[:, 0],
         old_logp=old_logp,
@@ -72,6 +75,7 @@ def ragged_batch(seed: int, features: int = 6, actions: int = 7, moved: float = 
         **moments,
         seq_id=torch.randperm(1000, generator=g)[owner],
         group_id=group_of_sequence[owner],
-        position=torch.arange(n) - (lengths.cumsum(0) - lengths)[owner],
+        position=position,
+        turn_id=position // TURN,
     )
     return Ragged(x, weight, old_weight, action[:, 0], tokens, integers(0, 3, groups))

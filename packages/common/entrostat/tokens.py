@@ -53,6 +53,9 @@ class Tokens:
     """Id of the prompt (integers, unique over all ranks)."""
     position: Tensor | None = None
     """Index of the token within its response, from 0."""
+    turn_id: Tensor | None = None
+    """Index of the token's turn within its response, from 0: a turn is an uninterrupted run of the policy's own tokens,
+    between those of tools or the environment. All 0 if responses have a single turn."""
 
     def __post_init__(self) -> None:
         shape = self.advantage.shape

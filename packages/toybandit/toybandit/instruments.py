@@ -1,10 +1,10 @@
 """Parts of a controller chain for experiments, not for training; in the registry only while an experiment runs.
 
-with at_hand(region=Region): simulate(Config(controller="region", controller_args={"factor": 2.0}), seeds)
+with at_hand(region=Region): simulate(Config(controller="region", controller_args=weights("correction", 2.0)), seeds)
 with at_hand(probe=probe(look, "logp")): simulate(Config(controller="grpo+probe"), seeds).metrics
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import RLock
@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from entrostat.controller import Context, Controller
-from entrostat.numbers.per_run import column
+from entrostat.controllers.quadrant_mask import QuadrantMask
+from entrostat.diagnostics import QUADRANTS
 from entrostat.plan import Plan
 from entrostat.registry import REGISTRY, register
 
@@ -43,30 +44,18 @@ def at_hand(**controllers: type[Controller]) -> Iterator[None]:
                 del REGISTRY[name]
 
 
-@dataclass(kw_only=True)
-class Region(Controller):
-    """Controller that puts the weight `factor` on a random share of tokens in a region of the advantage–p plane."""
+class Region(QuadrantMask):
+    """`quadrant_mask` under a name of the experiment's own, from which its draws come."""
 
-    sign: float | Tensor = 1.0
-    """Sign of A in the region."""
-    p_low: float | Tensor = 0.0
-    """Lower limit for the probability of the region's tokens, exclusive."""
-    p_high: float | Tensor = 1.0
-    """Upper limit for the probability of the region's tokens, inclusive."""
-    share: float | Tensor = 1.0
-    """Share of the region's tokens that get the weight."""
-    factor: float | Tensor = 0.0
-    """Weight of the chosen tokens; 0 masks them."""
 
-    @property
-    def needs(self) -> frozenset[str]:
-        return frozenset({"logp"})
+def weights(quadrant: str, factor: float) -> dict[str, float]:
+    """Return the weights of the four quadrants, by hyperparameter, that change one of them."""
+    return {name: factor if name == quadrant else 1.0 for name in QUADRANTS}
 
-    def transform(self, plan: Plan, context: Context) -> Plan:
-        advantage, p = context.tokens.advantage, context.tokens.get("logp").exp()
-        inside = (advantage * column(self.sign, p) > 0) & (p > column(self.p_low, p)) & (p <= column(self.p_high, p))
-        touched = inside & (context.uniform(self.name) < column(self.share, p))
-        return plan.reweight(torch.where(touched, column(self.factor, p), 1.0))
+
+def by_key(rows: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
+    """Return for each hyperparameter its value in each of the settings, which have the same keys."""
+    return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def probe(look: Look, *fields: str) -> type[Controller]:

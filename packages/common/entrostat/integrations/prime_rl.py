@@ -27,6 +27,7 @@ from ..chaining import Chain, CompositionWarning, SampleWatch, chain
 from ..controller import Controller
 from ..reads import trial_tokens
 from ..tokens import Tokens
+from .packing import turns
 from .splitting import compares_tokens
 
 SUPPORTED = "0.7 and 0.8"
@@ -34,7 +35,7 @@ READ = frozenset({"trainer_logprobs", "inference_logprobs", "advantages", "loss_
 """Fields of prime-rl's LossInputs that are read; loss_weights may be None."""
 UNREAD = frozenset({"ref_logprobs"})
 """Its other field, which holds None or zeros where tokens have advantages."""
-AVAILABLE = frozenset({"logp", "old_logp", "seq_id", "position"})
+AVAILABLE = frozenset({"logp", "old_logp", "seq_id", "position", "turn_id"})
 """Fields of Tokens that a sequence gives, besides the advantage."""
 OURS: dict[str, Any] = {"aggregation": "fixed", "denominator": "all", "constant": 1.0}
 """Settings of surrogates that prime-rl's division replaces, as they are set here: the loss is a sum."""
@@ -45,6 +46,8 @@ HINTS = {
 """Addition to the message for a missing field."""
 COMPARES = "it compares the tokens of a mini-batch, and prime-rl's loss gets one sequence at a time"
 MOVES = "it is a closed loop or has a schedule, and prime-rl's loss is told neither the step nor the entropy"
+UPDATES = 64
+"""Trial plans among which a rule that draws tokens has to differ."""
 DRAWS = "it draws tokens at random, and prime-rl's loss is not told the step, so that all draws would be the same"
 
 
@@ -69,6 +72,7 @@ def loss(
         advantage=_at(inputs.advantages, index).detach(),
         seq_id=torch.zeros_like(index),
         position=torch.arange(len(index), device=index.device),
+        turn_id=turns(inputs.loss_mask.bool()).index_select(0, index),
     )
     plan = built.plan(tokens)
     found = plan.token_loss(logp)
@@ -120,9 +124,9 @@ def why_not(part: Controller) -> str:
     if compares_tokens(alone):
         return COMPARES
     tokens = trial_tokens(0)
-    plans = [alone.plan(tokens, seed=update, step=update) for update in (0, 1)]
-    slopes = [plan.coefficients(tokens.get("logp"), tokens.get("entropy"))[0] for plan in plans]
-    return "" if torch.equal(*slopes) else DRAWS
+    plans = (alone.plan(tokens, seed=update, step=update) for update in range(UPDATES))
+    first, *others = (plan.coefficients(tokens.get("logp"), tokens.get("entropy"))[0] for plan in plans)
+    return "" if all(torch.equal(first, other) for other in others) else DRAWS
 
 
 @cache

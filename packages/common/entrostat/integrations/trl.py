@@ -30,18 +30,19 @@ from ..controller import Controller, StepStats
 from ..diagnostics import EntropyTrace, diagnose
 from ..numbers.policy_moments import policy_stats
 from ..numbers.reduce import DistReduce, LocalReduce
+from ..numbers.segments import Segments
 from ..plan import Plan, importance_ratio
 from ..tokens import Tokens
 from .packing import pack, require_fields
 from .resuming import STATE_FILE, starts_afresh
 from .trl_progress import show_progress
-from .trl_settings import check_replaced, loss_type_settings
+from .trl_settings import check_replaced, check_resets, delta_settings, loss_type_settings
 
 SUPPORTED_TRL = "1.16."
 MOMENTS = ("s2", "s2l", "s2ll")
 POLICY_FIELDS = frozenset({"logp", "entropy", *MOMENTS})
 """Fields of Tokens that change when the policy moves."""
-AVAILABLE = POLICY_FIELDS | {"old_logp", "old_entropy", "reward", "seq_id", "group_id", "position"}
+AVAILABLE = POLICY_FIELDS | {"old_logp", "old_entropy", "reward", "seq_id", "group_id", "position", "turn_id"}
 """Fields of Tokens that this trainer fills, besides the advantage."""
 OWN = "entrostat."
 """Key prefix of tensors added to TRL's batches; they are (B, T) or (B,), so that TRL shuffles and splits them."""
@@ -72,9 +73,10 @@ class EntrostatGRPOTrainer(GRPOTrainer):
     controller_preset: "paper" or "released".
     controller_args: hyperparameters of the controller.
     progress: metrics to print at each log, in one line, instead of a progress bar and all metrics; empty for TRL's way.
-    loss_type "grpo", "dr_grpo" and "bnpo" set the `aggregation` of the controller's surrogate; the default, "dapo",
-    leaves the surrogate's own. With a controller that names `cispo`, loss_type "cispo" and epsilon_high are translated:
-    TRL's is the cap of the ratio itself, `eps_high` its distance above 1.
+    loss_type "grpo", "dr_grpo", "bnpo" and "luspo" set the `aggregation` of the controller's surrogate; the default,
+    "dapo", leaves the surrogate's own. With a controller that names `cispo`, loss_type "cispo" and epsilon_high are
+    translated: TRL's is the cap of the ratio itself, `eps_high` its distance above 1. delta becomes `dual_clip`, and
+    importance_sampling_level "sequence" may stay beside `gspo` and `luspo`.
     All other arguments are GRPOTrainer's.
 
     A plan is made over all micro-batches and processes of an optimizer step, from statistics of the model without
@@ -108,6 +110,7 @@ class EntrostatGRPOTrainer(GRPOTrainer):
             config = kwargs.get("args", args[2] if len(args) > 2 else None)
             given = dict(controller_args or {})
             self.translated = loss_type_settings(config, controller, given)
+            self.translated |= delta_settings(config, controller, controller_preset, self.translated | given)
             self.controller = make(controller, controller_preset, **self.translated, **given)
         elif controller_args:
             raise ValueError("controller_args needs a controller given by name")
@@ -132,7 +135,7 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         self.reduce = DistReduce() if self.accelerator.num_processes > 1 else LocalReduce()
 
     def _check(self) -> None:
-        check_replaced(self.args, self.translated)
+        check_replaced(self.args, self.translated, self.controller)
         every, steps = self.args.gradient_accumulation_steps, self.args.steps_per_generation
         assert steps is not None  # GRPOConfig has derived it from the batch sizes
         self._slices = steps
@@ -147,6 +150,7 @@ class EntrostatGRPOTrainer(GRPOTrainer):
             "rollout_logp": "TRL corrects by itself, GRPOConfig.vllm_importance_sampling_correction",
         }
         require_fields(self.controller, available, "this trainer", hints)
+        check_resets(self.controller, steps // every * self.num_iterations)
         rollout, group = self.args.per_device_train_batch_size * steps, self.args.num_generations
         assert group is not None
         if "group_id" in self.controller.needs and (steps != every or rollout % group):
@@ -310,9 +314,17 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         kl = log_ratio.exp() - log_ratio - 1
         self._log({"kl": self.reduce.mean(kl.detach())})
         if self.args.use_bias_correction_kl:
-            kl = kl * importance_ratio(logp, self.tokens.get("old_logp")[part])
+            kl = kl * self._kl_weight(logp, part)
         scale = self.plan.scale
         return self.beta * kl * (scale if scale.shape[-1] == 1 else scale[part])
+
+    def _kl_weight(self, logp: Tensor, part: slice) -> Tensor:
+        """Return the importance ratio of each token, or that of its response if TRL's options ask for it."""
+        old_logp = self.tokens.get("old_logp")[part]
+        if self.args.importance_sampling_level == "token":
+            return importance_ratio(logp, old_logp)
+        responses = Segments(self.tokens.get("seq_id")[part])
+        return responses.spread(responses.mean(logp - old_logp)).exp()
 
     def _end_update(self) -> None:
         """Log the metrics of docs/metrics.md over the whole optimizer step."""

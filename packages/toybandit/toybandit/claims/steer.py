@@ -10,7 +10,7 @@ from torch import Tensor
 from entrostat import entropy_change, policy_stats
 
 from ..environments import ENVIRONMENTS
-from ..instruments import Region, at_hand
+from ..instruments import Region, at_hand, by_key, weights
 from ..policy import Policy
 from ..problem import draw_problem
 from ..rollout import enumerate_rollout
@@ -197,18 +197,16 @@ def steer_table_7(effort: Effort) -> Finding:
 
 
 INTERVENTIONS = {
-    "mask I": (1.0, 1.0, 0.0, 1),
-    "double II": (1.0, 0.0, 2.0, 1),
-    "mask III": (-1.0, 0.0, 0.0, 1),
-    "double IV": (-1.0, 1.0, 2.0, 1),
-    "double I": (1.0, 1.0, 2.0, -1),
-    "mask II": (1.0, 0.0, 0.0, -1),
-    "double III": (-1.0, 0.0, 2.0, -1),
-    "mask IV": (-1.0, 1.0, 0.0, -1),
+    "mask I": ("exploitation", 0.0, 1),
+    "double II": ("exploration", 2.0, 1),
+    "mask III": ("suppression", 0.0, 1),
+    "double IV": ("correction", 2.0, 1),
+    "double I": ("exploitation", 2.0, -1),
+    "mask II": ("exploration", 0.0, -1),
+    "double III": ("suppression", 2.0, -1),
+    "mask IV": ("correction", 0.0, -1),
 }
-"""Sign of A, 1 for likely tokens, factor on 10% of the tokens, and predicted sign of the effect on H."""
-LIKELY, UNLIKELY = (0.8, 1.0), (0.0, 0.2)
-"""Probabilities of likely and of unlikely tokens."""
+"""Quadrant of tokens above .8 or below .2, factor on 10% of them, and predicted sign of the effect on H."""
 SHARE = 0.1
 """Share of the tokens of a quadrant that are reweighted."""
 NOTABLE = 0.005
@@ -235,18 +233,16 @@ THRESHOLD = (
 @remember
 def intervened(effort: Effort, env: str) -> dict[str, Values]:
     """Return the mean entropy of a run under each of INTERVENTIONS minus the mean without, (runs,)."""
-    rows = [(1.0, 1.0, 1.0), *(settings[:3] for settings in INTERVENTIONS.values())]
-    sign, likely, factor = zip(*rows, strict=True)
-    low, high = zip(*(LIKELY if x else UNLIKELY for x in likely), strict=True)
-    varied = {"sign": sign, "p_low": low, "p_high": high, "factor": factor, "share": (SHARE,) * len(rows)}
+    changed = [("exploitation", 1.0), *(settings[:2] for settings in INTERVENTIONS.values())]
+    rows = [weights(quadrant, factor) | {"share": SHARE} for quadrant, factor in changed]
     with at_hand(intervention=Region):
-        mean = side_by_side(effort, varied, env=env, controller="intervention").mean(-1)
+        mean = side_by_side(effort, by_key(rows), env=env, controller="intervention").mean(-1)
     return dict(zip(INTERVENTIONS, mean[1:] - mean[0], strict=True))
 
 
 def as_predicted(effects: Mapping[str, Values]) -> Check:
     """Return the check that each intervention moves the entropy in the predicted direction, by at least NOTABLE."""
-    return every(above(INTERVENTIONS[name][3] * effect, NOTABLE) for name, effect in effects.items())
+    return every(above(INTERVENTIONS[name][2] * effect, NOTABLE) for name, effect in effects.items())
 
 
 def quadrant_finding(effort: Effort, rewards: str) -> Finding:
@@ -276,14 +272,16 @@ def quadrant_finding(effort: Effort, rewards: str) -> Finding:
     null="no effect on the entropy",
     expected=HOLDS,
     mutations=(
-        Mutation("a mask left its tokens as they are", Swap(INTERVENTIONS, "mask III", always((-1.0, 0.0, 1.0, 1)))),
+        Mutation(
+            "a mask left its tokens as they are", Swap(INTERVENTIONS, "mask III", always(("suppression", 1.0, 1)))
+        ),
         Mutation(
             "the advantage's sign were the other in one of them",
-            Swap(INTERVENTIONS, "double II", always((-1.0, 0.0, 2.0, 1))),
+            Swap(INTERVENTIONS, "double II", always(("suppression", 2.0, 1))),
         ),
         Mutation(
             "likely and unlikely were exchanged in one of them",
-            Swap(INTERVENTIONS, "double I", always((1.0, 0.0, 2.0, -1))),
+            Swap(INTERVENTIONS, "double I", always(("exploration", 2.0, -1))),
         ),
     ),
     live=Live(

@@ -6,6 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..instruments import weights
 from ..trajectory import Trajectory
 from ..uncertainty import Measured, mean
 from .curves import curves, stack, train
@@ -50,11 +51,12 @@ def controlled(effort: Effort, env: str, **args: Any) -> Trajectory:
 def kinds(cut: tuple[float, float]) -> dict[str, dict[str, float]]:
     """Return the four kinds of tokens, as regions to mask."""
     high, low = cut
+    bounds = {"likely": high, "unlikely": low, "share": 1.0}
     return {
-        "likely positives": {"sign": 1.0, "p_low": high, "p_high": 1.0},
-        "unlikely positives": {"sign": 1.0, "p_low": 0.0, "p_high": low},
-        "likely negatives": {"sign": -1.0, "p_low": high, "p_high": 1.0},
-        "unlikely negatives": {"sign": -1.0, "p_low": 0.0, "p_high": low},
+        "likely positives": weights("exploitation", 0.0) | bounds,
+        "unlikely positives": weights("exploration", 0.0) | bounds,
+        "likely negatives": weights("correction", 0.0) | bounds,
+        "unlikely negatives": weights("suppression", 0.0) | bounds,
     }
 
 

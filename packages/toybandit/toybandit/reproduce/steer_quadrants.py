@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from entrostat.diagnostics import QUADRANTS
 
+from ..instruments import weights
 from ..trajectory import Array, Trajectory
 from ..uncertainty import FACTOR, Measured, jackknife, mean
 from .curves import curves, stack
@@ -105,13 +106,7 @@ def touch(
 ) -> dict[str, list[Trajectory]]:
     """Train to move the entropy up or down through each corner; return a trajectory for each share of its tokens."""
     regions = {
-        f"{name}, {share:g}": {
-            "sign": corner.sign,
-            "p_low": corner.p_low,
-            "p_high": corner.p_high,
-            "share": share,
-            "factor": towards(corner.raises, upwards),
-        }
+        f"{name}, {share:g}": weights(name, towards(corner.raises, upwards)) | {"share": share}
         for name, corner in CORNERS.items()
         for share in shares
     }

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ..config import Config
-from ..instruments import Region, at_hand
+from ..instruments import Region, at_hand, by_key
 from ..settings import simulate_settings
 from ..trajectory import Trajectory
 from .curves import size
@@ -14,7 +14,8 @@ def train_touched(
     effort: Effort, regions: Mapping[str, Mapping[str, float]], *, surrogate: str = "ppo", env: str = "noisy"
 ) -> dict[str, Trajectory]:
     """Train with each region reweighted, in one simulation; a region maps hyperparameters of Region, the same keys."""
-    varied = {name: [region[name] for region in regions.values()] for name in next(iter(regions.values()))}
     config = Config(env=env, controller=f"{surrogate}+region", **size(effort))
     with at_hand(region=Region):
-        return dict(zip(regions, simulate_settings(config, varied, range(effort.runs)), strict=True))
+        return dict(
+            zip(regions, simulate_settings(config, by_key([*regions.values()]), range(effort.runs)), strict=True)
+        )

@@ -4,16 +4,16 @@ import numpy as np
 
 from ..claims.clipping import ClipProbe
 from ..claims.runs import entropies, side_by_side, trajectory
-from ..claims.steer import LIKELY, NOTABLE, UNLIKELY
+from ..claims.steer import NOTABLE
 from ..claims.steer_collapse import FREE, STEADY, tenth
-from ..instruments import Region, at_hand
+from ..instruments import Region, at_hand, by_key, weights
 from ..trial import Outcome, Parameter, nearest_rising, trial
 from .rules import PASSES, ROLLOUTS, SIZE, over_time
 
 I, II = "I: likely, rewarded", "II: unlikely, rewarded"
 III, IV = "III: unlikely, punished", "IV: likely, punished"
-QUADRANTS = {I: (1.0, LIKELY, -1), II: (1.0, UNLIKELY, 1), III: (-1.0, UNLIKELY, -1), IV: (-1.0, LIKELY, 1)}
-"""Sign of A, range of probabilities, and the sign of the entropy change that more of these tokens should cause."""
+QUADRANTS = {I: ("exploitation", -1), II: ("exploration", 1), III: ("suppression", -1), IV: ("correction", 1)}
+"""Name, and the sign of the entropy change that more of these tokens should cause."""
 FACTORS = (0.0, 0.5, 1.0, 1.5, 2.0)
 ENV = Parameter(
     key="env",
@@ -49,15 +49,12 @@ ENV = Parameter(
 def quadrants(quadrant: str, share: float, env: str, rollouts: int) -> Outcome:
     """Tokens of one quadrant get a weight from 0, which masks them, to 2. Measured is the change of the run's mean
     entropy from the run without weights."""
-    sign, (low, high), direction = QUADRANTS[quadrant]
-    varied = {
-        name: [value] * len(FACTORS)
-        for name, value in (("sign", sign), ("p_low", low), ("p_high", high), ("share", share))
-    }
+    name, direction = QUADRANTS[quadrant]
+    rows = [weights(name, factor) | {"share": share} for factor in FACTORS]
     passes = 1 if env == "on" else 4
     with at_hand(intervention=Region):
         mean = side_by_side(
-            SIZE, {**varied, "factor": FACTORS}, env=env, controller="intervention", rollouts=rollouts, passes=passes
+            SIZE, by_key(rows), env=env, controller="intervention", rollouts=rollouts, passes=passes
         ).mean((1, 2))
     effect = mean - mean[FACTORS.index(1.0)]
     masked, doubled = -direction * effect[0], direction * effect[-1]
