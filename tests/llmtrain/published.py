@@ -44,6 +44,39 @@ MATH = ["aime24", "aime25", "amc23", "math500", "minerva", "olympiadbench"]
 CODERS = ("3b", "7b", "14b")
 CODER = {"data.train_files": ["archercoder"], "data.val_files": ["livecodebench"], "checkpoint.keep_best": UNSTATED}
 EXTREME = args(eps_low=0.99, eps_high=5.0)  # 6, E.1
+CODE_EDIT = {
+    "data.train_files": ["code-edits"],
+    "data.val_files": UNSTATED,
+    "data.prompt_key": "prompt",
+    "data.answer_key": "edit",
+    "data.verifier": "exact",
+    "data.max_prompt_length": 4096,
+    "rollout.max_new_tokens": 1024,
+    "checkpoint.keep_best": UNSTATED,
+}  # D.1, D.2
+CLIP = args(eps_low=0.2, eps_high=0.2)  # C.3: GRPO
+WEIGHTS = {1: "exploitation", 2: "exploration", 3: "suppression", 4: "correction"}
+
+
+def touched(controller: str, quadrant: int, weight: float, **more: float) -> Numbers:
+    """Return the numbers of a run with other weights in one quadrant; the default touches the first."""
+    alone = {} if quadrant == 1 else {"exploitation": 1.0}
+    return {"controller": f"{controller}+quadrant_mask"} | args(**alone, **{WEIGHTS[quadrant]: weight}, **more)
+
+
+QUADRANTS = {
+    f"{way}-{number}-{share}": args(eps_low=0.2, eps_high=eps_high)
+    | touched(surrogate, number, weight, share=share, likely=0.8, unlikely=0.2)
+    for way, surrogate, eps_high, weights in (
+        ("raise", "grpo", 0.2, (0.0, 2.0, 0.0, 2.0)),
+        ("lower", "clip_higher", 0.28, (2.0, 0.0, 2.0, 0.0)),
+    )
+    for number, weight in enumerate(weights, 1)
+    for share in (0.05, 0.1, 0.2)
+}  # C.3, figures 14 to 16
+SHAPED = {"controller": "grpo+entropy_advantage"} | CLIP | args(alpha=0.4, kappa=2.0)
+STEERED = {"controller": "clip_higher+steer"} | args(lambda_min=0.7, eps_low=0.2, eps_high=0.28, dual_clip=10.0)
+MATH_3_TO_5 = {"data.train_files": ["math-3to5"]}  # C.1
 
 # STEER: sections 6 and D.2 (batches, lengths, rate, checkpoints, evaluation), D.1 (data), C.3 (clip of GRPO)
 STEER = Paper(
@@ -69,12 +102,12 @@ STEER = Paper(
         "qwen2.5-math-1.5b": {"model.path": "Qwen/Qwen2.5-Math-1.5B"},
         "qwen2.5-math-7b": {"model.path": "Qwen/Qwen2.5-Math-7B"},
         "qwen2.5-14b": {"model.path": "Qwen/Qwen2.5-14B"},
+        "qwen2.5-7b": {"model.path": "Qwen/Qwen2.5-7B"},  # C.1, figure 10
         # table 5 and D.1
         **{f"qwen2.5-coder-{size}": CODER | {"model.path": f"Qwen/Qwen2.5-Coder-{size.upper()}"} for size in CODERS},
     },
     methods={
-        "": {"controller": "clip_higher+steer"}
-        | args(lambda_min=0.7, eps_low=0.2, eps_high=0.28, dual_clip=10.0),  # E.3; run_exp.sh
+        "": STEERED,  # E.3; run_exp.sh
         "released": {"controller": "clip_higher+steer", "controller_preset": "released", "eval.every": 1, "steps": 330}
         | {"data.val_files": ["aime24"], "checkpoint.keep_best": "eval/avg"}
         | args(lambda_min=0.8, eps_low=0.2, eps_high=0.28, dual_clip=10.0),  # run_exp.sh
@@ -89,7 +122,7 @@ STEER = Paper(
         "linear": {"controller": "clip_higher+steer"}
         | args(mapping="linear", lambda_min=0.7, lambda_max=1.2, eps_low=0.2, eps_high=0.28, dual_clip=10.0),
         # D.2, baselines
-        "grpo": {"controller": "grpo"} | args(eps_low=0.2, eps_high=0.2),
+        "grpo": {"controller": "grpo"} | CLIP,
         "opo": {"controller": "grpo", "advantage": "opo"} | args(eps_low=0.2, eps_high=0.2),
         "clip-high": {"controller": "clip_higher"} | args(eps_low=0.2, eps_high=0.28),
         "entropy-loss": {"controller": "grpo+entropy_bonus"} | args(eps_low=0.2, eps_high=0.2),
@@ -103,6 +136,30 @@ STEER = Paper(
         | args(alpha=0.4, kappa=2.0, eps_low=0.2, eps_high=0.2),
         "clip-cov": {"controller": "clip_cov"} | args(k=2e-4, omega_low=1.0, omega_high=5.0),
         "kl-cov": {"controller": "kl_cov"} | args(k=2e-4, beta=1.0),
+        # the grids that D.2 names
+        **{
+            f"fork-tokens-{share}": {"controller": "grpo+forking_tokens"} | CLIP | args(share=share)
+            for share in (0.3, 0.4)
+        },
+        "entropy-loss-0.01": {"controller": "grpo+entropy_bonus"} | CLIP | args(coef=0.01),
+        "entropy-loss-0.0001": {"controller": "grpo+entropy_bonus"} | CLIP | args(coef=0.0001),
+        "w-reinforce-0.2": {"controller": "grpo", "advantage": "w_reinforce positive=0.2"} | CLIP,
+        # C.4, table 8; E.3, figures 7 and 19; 4, figures 3d and 5; C.1, figure 10
+        **{
+            f"eps-{side}-{bound}": {"controller": "grpo"} | CLIP | args(**{f"eps_{side}": bound})
+            for side in ("low", "high")
+            for bound in (0.1, 0.5, 0.8)
+        },
+        **{f"lambda-{weight}": STEERED | args(lambda_min=weight) for weight in (0.6, 0.8)},
+        **{f"{sign}-only": {"controller": f"grpo+{sign}_only"} | CLIP for sign in ("positive", "negative")},
+        "gtpo": {"controller": "grpo+gtpo"} | CLIP,
+        "math-gtpo": {"controller": "grpo+gtpo"} | CLIP | MATH_3_TO_5,
+        "math-grpo": {"controller": "grpo"} | CLIP | MATH_3_TO_5,
+        "math-entropy-advantage": SHAPED | MATH_3_TO_5,
+        "deepscaler-grpo": {"controller": "grpo", "data.train_files": ["deepscaler"]} | CLIP,
+        **QUADRANTS,
+        "edit": STEERED | CODE_EDIT,
+        "edit-grpo": {"controller": "grpo"} | CLIP | CODE_EDIT,
     },
 )
 
@@ -182,6 +239,19 @@ ENTROPIC = Paper(
         "off-policy": PI
         | {"controller": "grpo+entropic", "optim.mini_batch_size": 128}
         | args(eps_low=0.2, eps_high=0.2),
+        "off-policy-p": PI  # 5.2, table 1
+        | {"controller": "grpo+entropic", "optim.mini_batch_size": 128}
+        | args(eps_low=0.2, eps_high=0.2, ki=0.0),
+        "target-0.05": PI | {"target": UNSTATED},
+        "target-0.2": PI | {"target": UNSTATED},
+        "tau-0": PI | args(tau=0.0),  # D.5
+        "tau-0.5": PI | args(tau=0.5),
+        **{
+            f"without-{name}": touched("grpo", number, 0.0, share=1.0, likely=0.95)  # 4.3, figure 3
+            for number, name in enumerate(
+                ("likely-positive", "unlikely-positive", "unlikely-negative", "likely-negative"), 1
+            )
+        },
         "plugged-in": PI | {"steps": UNSTATED},
         "temperature-1": PI | {"target": 0.3, "rollout.temperature": 1.0},
         "temperature-1-grpo": {"controller": "grpo", "rollout.temperature": 1.0},
@@ -243,6 +313,7 @@ REVISITING = Paper(
         # E.2 and 7.3
         "ada-ent-reg": {"controller": "grpo+adaptive_entropy", "target": 0.2} | CLIP_LOW,
         "ada-ent-reg-start": {"controller": "grpo+adaptive_entropy", "target": 0.3657} | CLIP_LOW,
+        **{f"ent-reg-{c}": {"controller": "grpo+entropy_bonus"} | CLIP_LOW for c in ("0.001", "0.005", "negative")},
         "clip-cov": {"controller": "clip_cov"},
         "kl-cov": {"controller": "kl_cov"},
         "entropy-adv": {"controller": "grpo+entropy_advantage"} | CLIP_LOW,
@@ -279,6 +350,7 @@ OTHERS = {
 CODE = {"data.train_files": ["acecode", "eurus-2-rl", "kodcode"], "data.val_files": UNSTATED} | {
     "data.keep": ["ability=code", "style=instruct", "style=complete"]
 }
+E_CLIP = args(eps_low=0.2, eps_high=0.2, dual_clip=10.0)
 MISTRAL = "mistralai/Mistral-Small-24B-Base-2501"
 ENTROPY_MECHANISM = Paper(
     shared={
@@ -321,6 +393,18 @@ ENTROPY_MECHANISM = Paper(
         "clip-higher": {"controller": "clip_higher"} | args(eps_low=0.2, eps_high=0.28, dual_clip=10.0),
         "clip-cov": {"controller": "clip_cov"} | args(k=2e-4, omega_low=1.0, omega_high=5.0),
         "kl-cov": {"controller": "kl_cov"} | args(beta=1.0),
+        "on-policy": {"controller": "reinforce", "optim.mini_batch_size": 256},  # 3.3
+        # figure 6, appendix E: values in pictures alone
+        **{f"clip-cov-{k}": {"controller": "clip_cov"} | args(omega_low=1.0, omega_high=5.0) for k in ("2e-5", "2e-3")},
+        **{f"kl-cov-{beta}": {"controller": "kl_cov"} | args(k=2e-3) for beta in ("0.1", "10")},
+        **{
+            f"entropy-loss-{c}": {"controller": "grpo+entropy_bonus", "model.path": UNSTATED} | E_CLIP
+            for c in ("0.0001", "0.001", "0.005", "0.01")
+        },
+        **{
+            f"kl-ref-{c}": {"controller": "grpo+kl_ref", "model.path": UNSTATED} | E_CLIP
+            for c in ("0.001", "0.01", "0.1")
+        },
         "rloo": {"advantage": "rloo"},
         "reinforce-pp": {"advantage": "reinforce_pp"},
         "prime": {"advantage": "prime", "prime.lr": 1e-6},

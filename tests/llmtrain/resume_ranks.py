@@ -10,7 +10,7 @@ from deepspeed_scene import STAGES
 from tests.ranks import group, run_ranks
 
 from llmtrain.rollout.hf_engine import CopyEngine
-from llmtrain.settings.config import EngineConfig, PrimeConfig, TopologyConfig, TrainConfig
+from llmtrain.settings.config import DataConfig, EngineConfig, PrimeConfig, TopologyConfig, TrainConfig
 from llmtrain.training import trainer as trainer_module
 from llmtrain.training.trainer import Trainer
 from llmtrain.verifiers import Verdict, Verifier
@@ -47,6 +47,8 @@ def cases(base: TrainConfig) -> dict[str, tuple[int, TrainConfig]]:
     """Return the number of ranks, 0 for the torch engine, and the configuration of each case."""
     filtered = replace(base.rollout, filter_groups=True, max_gen_batches=4)
     partial = replace(filtered, partial_tokens=2)
+    chosen = DataConfig(curriculum=True)
+    growing = replace(filtered, n="piecewise(0: 4, 3: 2, 6: 6)")
     lora, layouts = replace(base.model, lora_rank=2), {"lr_schedule": "cosine", "warmup_steps": 3, "min_lr_ratio": 0.1}
     packed, shared = (replace(base.optim, layout=layout, **layouts) for layout in ("packed", "shared"))
     prime = {"advantage": "prime", "prime": PrimeConfig(lr=1e-4)}
@@ -59,7 +61,8 @@ def cases(base: TrainConfig) -> dict[str, tuple[int, TrainConfig]]:
         name: (0, replace(base, controller=name, controller_args=settings)) for name, settings in CLOSED_LOOPS.items()
     }
     return found | {
-        "packed": (0, replace(loops, optim=packed, rollout=filtered, model=lora, **prime)),
+        "resets": (0, resetting(loops, 3)),
+        "packed": (0, replace(loops, optim=packed, rollout=growing, model=lora, data=chosen, **prime)),
         "shared": (0, replace(loops, optim=shared, rollout=filtered, engine=EngineConfig(bf16=True), **prime)),
         "vllm": (0, replace(few, rollout=replace(base.rollout, name="vllm", kv_cache_gib=0.25), **closed)),
         "asynchronous": (0, replace(loops, rollout=filtered, topology=TopologyConfig(name="ray", staleness=2))),
@@ -67,9 +70,25 @@ def cases(base: TrainConfig) -> dict[str, tuple[int, TrainConfig]]:
         "ahead": (0, replace(loops, rollout=partial, topology=TopologyConfig(name="ray", staleness=2))),
         "zero0": (2, replace(few, optim=packed, rollout=partial, engine=STAGES["zero0"])),
         "zero1": (2, replace(few, optim=shared, engine=bf16["zero1"], **prime)),
-        "zero2": (2, replace(few, optim=packed, rollout=filtered, model=lora, engine=bf16["zero2"])),
+        "zero2": (
+            2,
+            replace(
+                resetting(few, 2),
+                data=chosen,
+                optim=replace(packed, reset_with_reference=True),
+                rollout=filtered,
+                model=lora,
+                engine=bf16["zero2"],
+            ),
+        ),
         "zero3": (2, replace(few, optim=packed, rollout=filtered, model=lora, engine=STAGES["zero3"], **prime)),
     }
+
+
+def resetting(base: TrainConfig, every: int) -> TrainConfig:
+    """Return the configuration whose reference policy, and AdamW's moments with it, start anew every so many steps."""
+    optim = replace(base.optim, reset_with_reference=True)
+    return replace(base, controller_args={**base.controller_args, "reset_every": every}, optim=optim)
 
 
 def with_probes(config: TrainConfig) -> TrainConfig:

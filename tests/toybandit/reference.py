@@ -14,6 +14,7 @@ import torch
 from reference_rollout import Row, Rows, State, Token, bandit, enumerated, flipped, sampled, shares
 
 from entrostat import Chain, LocalReduce, Plan, StepStats, Tokens, make
+from entrostat.settings.schedules import schedule
 from entrostat.surrogates.base import ClippedRatio
 from toybandit import Config
 from toybandit.environments import Environment
@@ -54,18 +55,18 @@ class Step:
         self.rule, self.lr, self.calls = rule, lr, 0
         self.moments: dict[tuple[int, int], tuple[float, float]] = {}
 
-    def __call__(self, gradient: Rows, states: list[State]) -> Rows:
+    def __call__(self, gradient: Rows, states: list[State], heat: float) -> Rows:
         if self.rule == "npg":
-            return [self.natural(g, state.p) for g, state in zip(gradient, states, strict=True)]
+            return [self.natural(g, state.p, heat) for g, state in zip(gradient, states, strict=True)]
         if self.rule == "adam":
             self.calls += 1
             return [[self.adam(row, arm, g) for arm, g in enumerate(line)] for row, line in enumerate(gradient)]
         return [[-self.lr * g for g in line] for line in gradient]
 
-    def natural(self, gradient: Row, p: Row) -> Row:
-        """Solve F·x = g with Σx = 0, F = diag(p) − p·pᵀ."""
+    def natural(self, gradient: Row, p: Row, heat: float) -> Row:
+        """Solve F·x = g with Σx = 0, F = (diag(p) − p·pᵀ)/T²."""
         arms = len(p)
-        fisher = [[(i == j) * p[i] - p[i] * p[j] + 1 / arms for j in range(arms)] for i in range(arms)]
+        fisher = [[((i == j) * p[i] - p[i] * p[j]) / heat**2 + 1 / arms for j in range(arms)] for i in range(arms)]
         return [-self.lr * float(x) for x in np.linalg.solve(fisher, gradient)]
 
     def adam(self, row: int, arm: int, g: float) -> float:
@@ -119,7 +120,8 @@ class Loops:
         self.needs = self.controller.needs | needs
         started = [bandit(self.environment, seed) for seed in seeds]
         self.z, self.success = [z for z, _ in started], [q for _, q in started]
-        self.reference = [[State(line) for line in z] for z in self.z]
+        self.config, self.heat = config, [1.0] * len(seeds)
+        self.started = self.z.copy()
         lr = self.environment.lr if isinstance(self.environment.lr, tuple) else [self.environment.lr] * len(seeds)
         self.lr = lr
         self.steps = [Step(self.environment.update, rate) for rate in lr]
@@ -130,6 +132,7 @@ class Loops:
     def run(self) -> Found:
         e, planned = self.environment, {}
         for step in range(e.rollouts):
+            self.set_temperature(step)
             old = self.states()
             self.note(reward=self.rewards(old), entropy=self.entropies(old))
             if e.label_noise:
@@ -140,6 +143,8 @@ class Loops:
             ]
             entropy = torch.tensor(self.entropies(old), dtype=torch.float64)
             told = StepStats(entropy=entropy, step=step, total_steps=e.rollouts, delay=0, planned=planned)
+            if self.controller.resets_reference(step):
+                self.started = self.z.copy()
             self.controller.observe(told)
             self.note(**self.controller.metrics())
             planned, predicted = {}, [0.0] * len(self.seeds)
@@ -151,8 +156,23 @@ class Loops:
         self.note(entropy=self.entropies(self.states()))
         return self.found()
 
-    def states(self) -> list[list[State]]:
-        return [[State(line) for line in z] for z in self.z]
+    def set_temperature(self, step: int) -> None:
+        """Set T of each run, and note the policy at 1 if T is not that of every rollout."""
+        asked = self.controller.temperature
+        if asked is None and self.config.temperature is not None:
+            number = schedule(self.config.temperature).at(step, self.environment.rollouts)[0]
+            asked = torch.tensor(number, dtype=torch.float64)
+        if asked is not None:
+            self.heat = torch.as_tensor(asked).expand(len(self.seeds)).tolist()
+            cold = [[State(line) for line in z] for z in self.z]
+            at_one = {"entropy/at_1": self.entropies(cold), "reward/at_1": self.rewards(cold)}
+            self.note(temperature=self.heat, **at_one)
+
+    def states(self, logits: list[Rows] | None = None) -> list[list[State]]:
+        return [
+            [State([z / heat for z in line]) for line in rows]
+            for rows, heat in zip(logits or self.z, self.heat, strict=True)
+        ]
 
     def entropies(self, states: list[list[State]]) -> Row:
         return [
@@ -172,11 +192,11 @@ class Loops:
 
     def tokens(self, old: list[list[State]], now: list[list[State]], rollouts: list[list[Token]]) -> Tokens:
         """Return the mini-batch, (runs, N), with the fields that the controller needs."""
-        support, proxy = self.controller.support, self.controller.proxy
+        support, proxy, reference = self.controller.support, self.controller.proxy, self.states(self.started)
         rules = {
             "old_logp": lambda run, t: old[run][t.row].logp[t.arm],
             "rollout_logp": lambda run, t: old[run][t.row].logp[t.arm],
-            "ref_logp": lambda run, t: self.reference[run][t.row].logp[t.arm],
+            "ref_logp": lambda run, t: reference[run][t.row].logp[t.arm],
             "proxy_logp": lambda run, t: old[run][t.row].on(proxy, run)[t.arm],
             "old_entropy": lambda run, t: old[run][t.row].entropy,
             "entropy": lambda run, t: now[run][t.row].entropy,
@@ -201,6 +221,8 @@ class Loops:
         for name, attribute in ids.items():
             if name in self.needs:
                 fields[name] = torch.tensor([getattr(token, attribute) for token in rollouts[0]])
+        if "turn_id" in self.needs:
+            fields["turn_id"] = torch.zeros(len(rollouts[0]), dtype=torch.int64)
         return Tokens(**fields)
 
     def update(self, old: list[list[State]], rollouts: list[list[Token]], number: int) -> tuple[dict[str, Any], Row]:
@@ -214,7 +236,7 @@ class Loops:
         leaf = torch.tensor(self.z, dtype=torch.float64, requires_grad=True)
         run = torch.arange(len(self.seeds)).unsqueeze(-1)
         row, arm = (torch.tensor([[getattr(t, name) for t in r] for r in rollouts]) for name in ("row", "arm"))
-        logp = torch.log_softmax(leaf, -1)
+        logp = torch.log_softmax(leaf / torch.tensor(self.heat, dtype=torch.float64).reshape(-1, 1, 1), -1)
         entropy = -(logp.exp() * logp).sum(-1)
         chosen = logp[run, row, arm]
         chosen = tokens.get("logp") + (chosen - chosen.detach())  # the tokens' own value: a gap of 0 stays exactly 0
@@ -223,7 +245,7 @@ class Loops:
         changes = []
         for index, states in enumerate(now):
             changes.append(self.predicted(index, states, gradient[index]))
-            delta = self.steps[index](gradient[index].tolist(), states)
+            delta = self.steps[index](gradient[index].tolist(), states, self.heat[index])
             self.z[index] = [
                 [
                     z + sum(share * delta[other][arm] for other, share in enumerate(self.kernel[row]) if share)
@@ -249,7 +271,7 @@ class Loops:
         """Return the derivative of the mean entropy, with the states as often met as now, along the step of SGD."""
         total = 0.0
         for share, state, line in zip(shares(self.environment, states), states, gradient.tolist(), strict=True):
-            slopes = [-p * (lp + state.entropy) for p, lp in zip(state.p, state.logp, strict=True)]
+            slopes = [-p * (lp + state.entropy) / self.heat[run] for p, lp in zip(state.p, state.logp, strict=True)]
             total += share * sum(slope * -self.lr[run] * g for slope, g in zip(slopes, line, strict=True))
         return total
 
@@ -261,7 +283,7 @@ class Loops:
     def found(self) -> Found:
         arrays = {name: np.stack(values, -1) for name, values in self.history.items()}
         known = {name: arrays.pop(name) for name in ("entropy", "reward", "predicted")}
-        probabilities = [[state.p for state in run] for run in self.states()]
+        probabilities = [[State(line).p for line in run] for run in self.z]
         rows = (np.array(x) for x in (self.z, probabilities, self.success))
         return Found(
             **known,

@@ -28,6 +28,12 @@ def test_preset():
     assert build_controller(Config(controller="steer", preset="released"), runs=1).parts[0].lambda_min == 0.8
 
 
+EXACT = {"env": "exact"}
+GROUPED = ["edge", "gtpo", "unlikeliness"]
+SAMPLED = ["clip_cov", "kl_cov", "steer", "opefo", "clip_higher+steer"]
+SAMPLED += ["forking_tokens", "ppl_advantage", "random_positive_clip"]
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [
@@ -44,6 +50,8 @@ def test_preset():
         ({"controller": "entropic", "controller_args": {"kp": [1, 2]}}, "'kp' has 2 values for 1 runs"),
         ({"advantage": "critic"}, "unknown advantage 'critic'; choose from grpo, dr_grpo, rloo"),
         ({"update": "lion"}, "update must be one of sgd, npg, adam; got 'lion'"),
+        *((EXACT | {"controller": name}, f"'{name}' needs Tokens.group_id") for name in GROUPED),
+        *((EXACT | {"controller": name}, f"{name}' needs statistics over a sample, but env 'exa") for name in SAMPLED),
     ],
 )
 def test_bad_input_is_named(config, message):
@@ -63,24 +71,6 @@ def test_enumerated_outcomes_count_by_their_probability():
     assert run.metrics["positive_only/dropped"][0, 0] == pytest.approx(negative, rel=1e-12)
     assert negative == pytest.approx(0.5875, rel=1e-12)
     np.testing.assert_allclose(gains["kept"] * (1 - negative), gains["all"], rtol=1e-12)
-
-
-@pytest.mark.parametrize("controller", ["edge", "gtpo", "unlikeliness"])
-def test_enumerated_outcomes_are_no_group(controller):
-    with pytest.raises(ValueError, match=rf"'{controller}' needs Tokens\.group_id"):
-        simulate(Config(env="exact", controller=controller), [0])
-
-
-SAMPLED = ["clip_cov", "kl_cov", "steer", "opefo", "clip_higher+steer"]
-SAMPLED += ["forking_tokens", "ppl_advantage", "random_positive_clip"]
-
-
-@pytest.mark.parametrize("controller", SAMPLED)
-def test_enumerated_outcomes_are_not_a_sample(controller):
-    with pytest.raises(
-        ValueError, match=f"{controller.replace('+', '.')}' needs statistics over a sample, but env 'exa"
-    ):
-        simulate(Config(env="exact", controller=controller), [0])
 
 
 @pytest.mark.parametrize("controller", ["grpo", "clip_free", "reinforce", "entropic", "adaptive_entropy"])

@@ -7,26 +7,30 @@ import torch
 
 from entrostat import LocalReduce, Tokens, list_controllers, make
 from toybandit import Config, simulate
-from toybandit.instruments import Region, at_hand, binned, probe
+from toybandit.instruments import Region, at_hand, binned, by_key, probe, weights
 
 
-def weights(advantage, p, **settings):
-    logp = torch.tensor(p, dtype=torch.float64).log()
-    tokens = Tokens(logp=logp, old_logp=logp, advantage=torch.tensor(advantage, dtype=torch.float64))
-    with at_hand(region=Region):
-        return make("region", **settings).plan(tokens, LocalReduce()).weight.tolist()
+def test_a_region_draws_by_its_own_name():
+    tokens = Tokens(logp=torch.full((4000,), -0.1), old_logp=None, advantage=torch.ones(4000))
+    rows = {}
+    for name in ("region", "intervention", "region"):
+        with at_hand(**{name: Region}):
+            rows.setdefault(name, []).append(make(f"reinforce+{name}", share=0.25).plan(tokens, LocalReduce()).weight)
+    same, again = rows["region"]
+    assert torch.equal(same, again)
+    assert not torch.equal(same, *rows["intervention"])
+    assert make("quadrant_mask").parts[0].name == "quadrant_mask"
 
 
-def test_a_region_is_bounded_by_sign_and_probability():
-    advantage, p = [1.0, 1.0, -1.0, 1.0], [0.9, 0.8, 0.9, 0.1]
-    assert weights(advantage, p, sign=1.0, p_low=0.8, factor=2.0) == [2, 1, 1, 1]
-    assert weights(advantage, p, sign=-1.0, p_low=0.8) == [1, 1, 0, 1]
-    assert weights(advantage, p, sign=1.0, p_high=0.8) == [1, 0, 1, 0]
-
-
-def test_a_share_of_the_region_is_drawn():
-    touched = weights([1.0] * 4000, [0.5] * 4000, share=0.25).count(0.0)
-    assert 900 < touched < 1100  # 5 standard deviations are 137
+def test_settings_side_by_side():
+    rows = [weights("exploration", 2.0) | {"share": 0.1}, weights("correction", 0.0) | {"share": 0.2}]
+    assert by_key(rows) == {
+        "exploitation": [1, 1],
+        "exploration": [2, 1],
+        "suppression": [1, 1],
+        "correction": [1, 0],
+        "share": [0.1, 0.2],
+    }
 
 
 def test_the_registry_is_left_as_it_was():

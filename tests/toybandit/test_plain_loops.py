@@ -41,8 +41,8 @@ ENUMERABLE = {
 CHAINS: dict[str, dict[str, Any]] = {
     "clip_higher+steer+entropy_bonus": {"coef": 0.05},
     "cispo+positive_reweight+kl_ref": {"beta": 0.2, "estimator": "k3"},
-    "ppo+kl_ref": {"beta": 0.3, "estimator": "k1", "dual_clip": 1.05},
-    "thermostat": {"mode": "anchor+bonus", "target": 1.2},
+    "ppo+kl_ref": {"beta": 0.3, "estimator": "k1", "dual_clip": 1.05, "reset_every": 7},
+    "thermostat": {"mode": "anchor+bonus", "target": 1.2, "reset_every": 5},
     "kl_ref": {"beta": 0.3, "estimator": "k2"},
 }
 TWO_SIDED = ("grpo", "dr_grpo", "rloo", "reinforce_pp", "reinforce_pp over=responses", "qae k=0.6", "w_reinforce")
@@ -125,6 +125,28 @@ def test_every_controller_in_more_environments(name, number):
 @pytest.mark.parametrize("name", CHAINS)
 def test_chains_and_modes(name):
     assert_equal(Config(controller=name, controller_args=CHAINS[name], **scene(f"chain {name}", passes=2)), [1, 5])
+
+
+HEATED = {
+    "fixed": {"temperature": 1.4, "controller": "kl_ref", "controller_args": {"beta": 0.3}},
+    "moving": {"temperature": "linear(1.5, 0.8, 20)", "controller": "entropy_bonus", "controller_args": {"coef": 0.1}},
+    "truncated": {"temperature": 0.7, "controller": "truncated_entropy_bonus", "controller_args": {"top_k": 3}},
+    "solved": {"controller": "thermostat", "controller_args": {"mode": "temperature", "target": 1.2}},
+    "E3": {"controller": "temperature_loop", "controller_args": {"vocabulary": 5, "target": 1.2}},
+    "held at it": {"temperature": 1.3, "controller": "thermostat", "controller_args": {"mode": "both", "target": 1.2}},
+}
+
+
+@pytest.mark.parametrize("update", ["sgd", "npg", "adam"])
+@pytest.mark.parametrize("name", HEATED)
+def test_temperatures(name, update):
+    rate = 0.5 if update == "sgd" else 0.04
+    assert_equal(Config(**HEATED[name], **scene(f"heat {name}", update=update, lr=rate, passes=2)), [2, 5])
+
+
+def test_temperatures_of_trees_and_of_enumerated_outcomes():
+    assert_equal(Config(temperature=1.6, **scene("heat tree", length=3, branching=2, states=2, kernel=None)), [1, 4])
+    assert_equal(Config(env="exact", temperature=0.8, rollouts=24, lr=2.0), [1, 4])
 
 
 @pytest.mark.parametrize("number", range(6))

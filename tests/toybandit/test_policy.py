@@ -45,6 +45,7 @@ def tokens() -> Tokens:
         seq_id=torch.arange(STATES * SAMPLES),
         group_id=torch.arange(STATES).repeat_interleave(SAMPLES),
         position=torch.zeros(STATES * SAMPLES, dtype=torch.int64),
+        turn_id=torch.zeros(STATES * SAMPLES, dtype=torch.int64),
         reward=(ADVANTAGE > 0).double(),
         ref_logp=token_logp(old, ARM),
         rollout_logp=token_logp(policy, ARM),

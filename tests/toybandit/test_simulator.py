@@ -86,6 +86,17 @@ def test_tokens_know_where_they_come_from():
     assert not torch.isclose(seen[2].ref_logp, seen[2].logp).all()
 
 
+def test_runs_side_by_side_reset_their_own_references():
+    """A reference that is the policy at every single update has no pull; one that is reset later pulls until then."""
+    args, single = {"beta": 0.3, "reset_every": [0, 1, 4]}, SMALL | {"passes": 1, "rollouts": 8}
+    run = simulate(Config(env="on", controller="kl_ref", controller_args=args, **single), [7, 7, 7])
+    free = simulate(Config(env="on", controller="grpo", **single), [7])
+    np.testing.assert_allclose(run.entropy[1], free.entropy[0], rtol=1e-12)
+    apart = np.abs(run.entropy[2] - run.entropy[0]) > 1e-9
+    assert not apart[:5].any()  # the first update with the new reference is that of rollout 4
+    assert apart[5:].all()
+
+
 @pytest.mark.parametrize("mode", ["anchor", "anchor+bonus"])
 def test_the_reference_of_a_thermostat_is_the_start(mode):
     """A penalty to it, or what it leaves to the bonus, keeps the entropy above that of plain GRPO."""

@@ -35,6 +35,7 @@ REASONS = {
     "bonus": "the entropy bonus",
     "clip": "the clip bounds",
     "anchor": "the penalty to the reference policy",
+    "temperature": "the sampling temperature",
 }
 OPPOSITES = {
     frozenset({"positive_only", "negative_only"}): "together they drop every token that has an advantage",
@@ -83,6 +84,10 @@ class Chain(Controller):
     def proxy(self) -> Support | None:
         return next((part.proxy for part in self.parts if part.proxy is not None), None)
 
+    @property
+    def temperature(self) -> Tensor | None:
+        return next((part.temperature for part in self.parts if part.temperature is not None), None)
+
     def plan(
         self, tokens: Tokens, reduce: LocalReduce | None = None, seed: int | Tensor = 0, step: int | Tensor = 0
     ) -> Plan:
@@ -116,6 +121,12 @@ class Chain(Controller):
         stats = self.scheduling.observe(stats)
         for part in self._observing:
             part.observe(stats)
+
+    def resets_reference(self, step: int) -> Tensor:
+        due = torch.tensor(False)
+        for part in self.parts:
+            due = due | part.resets_reference(step)
+        return due
 
     def metrics(self) -> dict[str, Tensor]:
         own = {key: value for part in self._observing for key, value in part.metrics().items()}

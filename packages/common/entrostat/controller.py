@@ -92,6 +92,12 @@ class Context:
         return Segments(self.tokens.get("seq_id"))
 
     @lazy
+    def turns(self) -> Segments:
+        """Segments of the tokens by turn: all turns of the S responses."""
+        turn = self.tokens.get("turn_id")
+        return Segments(self.sequences.index * (int(turn.max()) + 1 if turn.numel() else 1) + turn)
+
+    @lazy
     def groups(self) -> Segments:
         """Segments of the S responses by prompt. A whole group must be on one rank."""
         return Segments(self.sequences.pick(self.tokens.get("group_id")))
@@ -162,7 +168,13 @@ class RuleFacts:
 
     @property
     def controls(self) -> str | None:
-        """Actuators of a closed loop: "weight", "bonus", "clip" or "anchor", joined by +; None for other rules."""
+        """Actuators of a closed loop: "weight", "bonus", "clip", "anchor" or "temperature", joined by +; None for other
+        rules."""
+        return None
+
+    @property
+    def temperature(self) -> Tensor | None:
+        """Sampling temperature for the next rollout, (...,), set by a closed loop; None if the rule leaves it alone."""
         return None
 
     @property
@@ -191,6 +203,10 @@ class Controller(RuleFacts):
 
     def observe(self, stats: StepStats) -> None:
         """Update the state. The base class has none."""
+
+    def resets_reference(self, step: int) -> Tensor:
+        """Return True where the reference policy becomes the present policy before rollout step `step`, bool (...,)."""
+        return torch.tensor(False)
 
     def metrics(self) -> dict[str, Tensor]:
         """Return the state for the log, (...,) each."""

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
 from entrostat.settings.field_types import fit_fields
-from entrostat.settings.schedules import check_target, plain, plain_target
+from entrostat.settings.schedules import check_target, check_temperature, plain, plain_target
 
 from .environment_file import read_environment
 from .environments import ENVIRONMENTS, NOISY, Environment, Table, UpdateRule, as_tables
@@ -34,6 +34,9 @@ class Config:
     "linear(0.65, 0.15, 400)" or "0.4x"; None keeps the controller's default."""
     controller_args: Mapping[str, Any] = field(default_factory=dict)
     """Hyperparameters of the controller: numbers, names and schedules. A sequence has one value for each run."""
+    temperature: float | None | str = None  # noqa: RUF036
+    """Sampling temperature T, or a schedule of it; rollouts and updates are of the softmax of logits/T. None: 1, or the
+    controller's. The recorded `entropy` and `reward` are at T, `entropy/at_1` and `reward/at_1` at 1."""
     dtype: Literal["float64", "float32"] = "float64"
     """float64 or float32."""
     device: Literal["cpu", "cuda"] = "cpu"
@@ -90,11 +93,13 @@ class Config:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "target", plain_target(self.target))
+        object.__setattr__(self, "temperature", plain_target(self.temperature))
         object.__setattr__(self, "controller_args", plain(self.controller_args))
         for name, value in fit_fields(Config, as_tables(vars(self))).items():
             if value != getattr(self, name):  # integers stay integers, so keys of earlier sweeps stay valid
                 object.__setattr__(self, name, value)
         check_target(self.target)
+        check_temperature(self.temperature)
         self.environment()
         if self.gradient == "exact" or (self.gradient is None and self._base().enumerated):
             for name in OF_GROUPS:

@@ -19,9 +19,12 @@ MOMENTS = ("s2", "s2l", "s2ll")
 class Policy:
     """Softmax of finite logits (R, rows, K). Properties are computed when first used."""
 
-    def __init__(self, logits: Tensor) -> None:
-        self.logits = logits
+    def __init__(self, logits: Tensor, temperature: Tensor | None = None) -> None:
+        """temperature: T of the softmax of logits/T, (R, 1, 1); None for 1."""
+        self.logits, self.temperature = logits, temperature
         self.shifted = logits - logits.amax(-1, keepdim=True)
+        if temperature is not None:
+            self.shifted = self.shifted / temperature
         self.weight = self.shifted.exp()
         self.total = self.weight.sum(-1, keepdim=True)
         self.log_total = self.total.log()
@@ -44,7 +47,11 @@ class Policy:
     @lazy
     def stats(self) -> PolicyStats:
         """All statistics of the rows."""
-        return policy_stats(self.logits)
+        return policy_stats(self.logits if self.temperature is None else self.shifted)
+
+    def in_logits(self, gradient: Tensor) -> Tensor:
+        """Return the gradient in the logits (R, rows, K) of one in logits/T."""
+        return gradient if self.temperature is None else gradient / self.temperature
 
 
 def per_prompt(table: Tensor, prompts: int) -> Tensor:
@@ -86,15 +93,15 @@ def logit_gradient(
 ) -> Tensor:
     """Return a loss's gradient in the logits, (R, rows, K), from its derivatives in log π and H of each token (R, S·n).
 
-    ∂ log p_a/∂z = e_a − p and ∂H/∂z = −p(log p + H); arm is (R, S, n).
+    ∂ log p_a/∂z = (e_a − p)/T and ∂H/∂z = −p(log p + H)/T; arm is (R, S, n).
     """
     rows = policy.logits
     pushed = torch.zeros_like(per_prompt(rows, arm.shape[1])).scatter_add_(-1, arm, dlogp.view(arm.shape)).view_as(rows)
     gradient = torch.addcmul(pushed, policy.weight, pushed.sum(-1, keepdim=True) / policy.total, value=-1)
     if dentropy is None:
-        return gradient
+        return policy.in_logits(gradient)
     bonus = row_sum(dentropy, arm, node, rows.shape[1]).unsqueeze(-1)
-    return gradient - bonus * policy.p * (policy.logp + policy.entropy.unsqueeze(-1))
+    return policy.in_logits(gradient - bonus * policy.p * (policy.logp + policy.entropy.unsqueeze(-1)))
 
 
 def proxy_logp(policy: Policy, support: Support | None, arm: Tensor) -> Tensor:
@@ -120,4 +127,4 @@ def truncated_gradient(
     logp, entropy = truncated(policy, support)
     p = logp.exp()
     slope = torch.where(p > 0, p * (logp + entropy.unsqueeze(-1)), 0.0)
-    return -row_sum(dentropy, arm, node, p.shape[1]).unsqueeze(-1) * slope
+    return policy.in_logits(-row_sum(dentropy, arm, node, p.shape[1]).unsqueeze(-1) * slope)

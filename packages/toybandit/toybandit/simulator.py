@@ -16,7 +16,9 @@ import torch
 from torch import Tensor
 
 from entrostat import Chain, LocalReduce, Plan, StepStats, get_advantage
+from entrostat.controller import numbers_at
 from entrostat.diagnostics import DIAGNOSED
+from entrostat.settings.schedules import schedule
 from entrostat.tokens import Tokens
 
 from .compiled import Compiled
@@ -156,26 +158,52 @@ class _Simulation:
         self.predicted: Tensor | None = None
         self.fast: Compiled | None = None
         self.respond: Respond = respond
+        self.temperature: Tensor | None = None
+        """Sampling temperature of the present rollout, (R or 1, 1, 1); None for 1."""
 
     def run(self, on_rollout: OnRollout | None) -> Trajectory:
         for step in range(self.environment.rollouts):
-            policy = Policy(self.logits)
+            self.temperature = self.temperature_at(step)
+            policy = Policy(self.logits, self.temperature)
             mean_entropy = token_mean(policy.entropy, policy, self.environment)
             reward = token_mean((policy.p * self.success).sum(-1), policy, self.environment)
             self.record({"entropy": mean_entropy, "reward": reward})
+            if self.temperature is not None:
+                self.record({"temperature": self.temperature.flatten(), **self.at_one()})
             if self.environment.label_noise > 0:
                 self.record({"reward_seen": with_label_noise(reward, self.environment.label_noise)})
             if self.policies is not None:
-                self.policies.append(policy.p.double().cpu())
+                itself = policy if self.temperature is None else Policy(self.logits)
+                self.policies.append(itself.p.double().cpu())
             if self.metrics is not None:
                 self.record(self.metrics.rollout(mean_entropy))
             rollout = self.roll_out(policy, step)
+            self.reset_reference(step)
             self.controller.observe(self.step_stats(mean_entropy, step))
             self.record(self.controller.metrics())
             self.learn(policy, rollout, step)
             if on_rollout is not None:
                 on_rollout(step, {name: float(values[-1].mean()) for name, values in self.history.items()})
         return self.trajectory()
+
+    def temperature_at(self, step: int) -> Tensor | None:
+        """Return the sampling temperature of a rollout, that of the controller or of the configuration."""
+        set_here = self.controller.temperature
+        if set_here is None and self.config.temperature is not None:
+            set_here = numbers_at(schedule(self.config.temperature), step, self.environment.rollouts)
+        return None if set_here is None else set_here.to(self.logits).reshape(-1, 1, 1)
+
+    def at_one(self) -> dict[str, Tensor]:
+        """Return entropy and reward of the policy itself, whatever temperature it is sampled at."""
+        policy = Policy(self.logits)
+        reward = token_mean((policy.p * self.success).sum(-1), policy, self.environment)
+        return {"entropy/at_1": token_mean(policy.entropy, policy, self.environment), "reward/at_1": reward}
+
+    def reset_reference(self, step: int) -> None:
+        """Make the present policy the reference of the runs whose controller asks for it before this rollout."""
+        due = self.controller.resets_reference(step)
+        if bool(due.any()):
+            self.reference = Policy(torch.where(due.reshape(-1, 1, 1), self.logits, self.reference.logits))
 
     def step_stats(self, entropy: Tensor, step: int) -> StepStats:
         total = self.environment.rollouts
@@ -209,7 +237,7 @@ class _Simulation:
             if self.fast is not None:
                 self.logits, info = self.fast(self, self.logits, rollout, fixed, torch.tensor(update))
             else:
-                policy = Policy(self.logits) if number else policy
+                policy = Policy(self.logits, self.temperature) if number else policy
                 self.logits, info = self.looked_at(policy, rollout, fixed, update)
             for name, value in info.items():
                 self.planned[name] = self.planned.get(name, 0.0) + value
@@ -269,12 +297,13 @@ class _Simulation:
             "old_logp": lambda: token_logp(old, arm),
             "rollout_logp": lambda: token_logp(old, arm),
             "old_entropy": lambda: per_token(old.entropy, arm, rollout.node),
-            "ref_logp": lambda: token_logp(self.reference, arm),
+            "ref_logp": lambda: token_logp(Policy(self.reference.logits, self.temperature), arm),
             "proxy_logp": lambda: proxy_logp(old, self.controller.proxy, arm),
             "reward": lambda: rollout.reward.flatten(1),
             "group_id": lambda: self.group_id,
             "seq_id": lambda: self.seq_id,
             "position": lambda: self.position,
+            "turn_id": lambda: torch.zeros_like(self.position),
         }
         if rollout.frequency is not None:
             del fields["group_id"]  # enumerated outcomes are no sampled group: a rule that needs one is refused
@@ -303,7 +332,9 @@ class _Simulation:
         Covers changes of the entropies at a tree's nodes, not of how often the nodes are visited.
         """
         slope = policy.p * (policy.logp + policy.entropy.unsqueeze(-1))
-        change = token_mean((slope * gradient).sum(-1), policy, self.environment)
+        change = token_mean(
+            policy.in_logits((slope * gradient).sum(-1, keepdim=True)).squeeze(-1), policy, self.environment
+        )
         return self.lr.flatten() * self.environment.states * change
 
     def kept(self, last: Policy) -> Array | None:
@@ -316,8 +347,9 @@ class _Simulation:
             self.history.setdefault(name, []).append(value.double().expand(self.seeds.shape))
 
     def trajectory(self) -> Trajectory:
+        sampled = Policy(self.logits, self.temperature)
+        self.record({"entropy": token_mean(sampled.entropy, sampled, self.environment)})
         policy = Policy(self.logits)
-        self.record({"entropy": token_mean(policy.entropy, policy, self.environment)})
         arrays = {name: torch.stack(values, -1).cpu().numpy() for name, values in self.history.items()}
         return Trajectory(
             config=self.config,
@@ -337,7 +369,7 @@ def moved(
     simulation: _Simulation, logits: Tensor, rollout: Rollout, fixed: dict[str, Tensor], number: Tensor
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """Return the new logits and the plan's info after a pass; a function that can be compiled."""
-    passed = simulation.take_pass(Policy(logits), rollout, fixed, number)
+    passed = simulation.take_pass(Policy(logits, simulation.temperature), rollout, fixed, number)
     return passed.logits, passed.plan.info
 
 

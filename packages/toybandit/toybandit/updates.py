@@ -29,7 +29,8 @@ class Sgd:
 class NaturalGradient:
     """Natural policy gradient: Δz = −lr·F⁺·S·gradient, with F = diag(p) − p·pᵀ the Fisher information of a state.
 
-    A gradient in the logits of a softmax sums to 0, so F⁺g = g/p − mean(g/p); g/p is 0 if g and p are 0.
+    A gradient in the logits of a softmax sums to 0, so F⁺g = g/p − mean(g/p); g/p is 0 if g and p are 0. At a
+    temperature T the Fisher information is that of logits/T, divided by T².
     """
 
     def __init__(self, lr: float | Tensor, states: int) -> None:
@@ -37,6 +38,8 @@ class NaturalGradient:
 
     def __call__(self, gradient: Tensor, policy: Policy) -> Tensor:
         natural = gradient / policy.p.clamp(min=torch.finfo(policy.p.dtype).tiny)
+        if policy.temperature is not None:
+            natural = natural * policy.temperature**2
         return (natural - natural.mean(-1, keepdim=True)) * self.factor
 
 

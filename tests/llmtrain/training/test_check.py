@@ -11,7 +11,7 @@ from llmtrain.cli import main
 from llmtrain.commands.train import main as train
 from llmtrain.settings.config import DataConfig, EvalConfig, ModelConfig, ProfileConfig, RolloutConfig, TrainConfig
 from llmtrain.settings.presets import get_preset, read_config
-from llmtrain.training.check import OF_VERDICTS, check, check_model, check_place, prompt_limit
+from llmtrain.training.check import OF_VERDICTS, check, check_advantage, check_model, check_place, prompt_limit
 
 
 def folder_of(path, **sizes) -> str:
@@ -37,6 +37,24 @@ def folder_of(path, **sizes) -> str:
         (
             ["--controller", "entropic", "--target", "0.4", "--set", "entropic.target=0.9"],
             r"target of entropic .*twice.* entropic\.target",
+        ),
+        (
+            ["--controller", "kl_ref", "--set", "reset_every=3", "--advantage", "prime"],
+            "reset_every 3 .*advantage prime",
+        ),
+        (["--controller", "kl_ref", "--optim.reset-with-reference"], "reset_with_reference needs .*reset_every"),
+        (
+            [
+                "--controller",
+                "kl_ref",
+                "--set",
+                "reset_every=3",
+                "--engine.name",
+                "deepspeed",
+                "--engine.zero-stage",
+                "3",
+            ],
+            r"kl_ref\.reset_every 3 needs engine\.zero_stage 2 or lower",
         ),
         (["--optim.lr", "1e308"], r"optim\.lr .*\(0, 1\]; got 1e\+308"),
         (["--rollout.n", str(10**30)], r"rollout\.n .*\[2, 65536\]"),
@@ -143,6 +161,14 @@ def test_advantages_of_verdicts_are_those_that_refuse_other_rewards():
             except ValueError:
                 refused.add(name)
     assert refused == OF_VERDICTS
+
+
+@pytest.mark.parametrize(
+    ("name", "missing"), [("rae decay=0.9", "baseline, source"), ("remax", "greedy"), ("gdpo", "rewards")]
+)
+def test_an_advantage_without_its_input_is_refused_by_name(name, missing):
+    with pytest.raises(ValueError, match=f"^advantage '{name}' needs {missing}; llmtrain has none$"):
+        check_advantage(TrainConfig(advantage=name))
 
 
 def test_prompts_are_as_long_as_the_model_can_hold_unless_a_length_is_set(tmp_path):

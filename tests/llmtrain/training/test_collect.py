@@ -6,11 +6,12 @@ from dataclasses import replace
 import pytest
 import torch
 
+from llmtrain.data.curriculum import Curriculum
 from llmtrain.process.clock import Clock
 from llmtrain.process.ranks import Ranks
 from llmtrain.rollout.rollout_engine import RolloutError
 from llmtrain.sequences.rollouts import Rollouts
-from llmtrain.settings.config import OptimConfig, RewardConfig, RolloutConfig, TopologyConfig, TrainConfig
+from llmtrain.settings.config import DataConfig, OptimConfig, RewardConfig, RolloutConfig, TopologyConfig, TrainConfig
 from llmtrain.tasks import get_task
 from llmtrain.training.batches import Batches
 from llmtrain.training.collect import Collector
@@ -174,6 +175,45 @@ def test_batches_are_numbered_through_the_run():
         fixed.collect(plain.version)
     assert [r.prompt_ids for r in engine.requests] == [r.prompt_ids for r in plain.requests]
     assert [r.seed for r in engine.requests] == [r.seed for r in plain.requests]
+
+
+def test_steps_may_have_groups_of_other_sizes():
+    """Of 3, 2 and 4 responses, as `piecewise(0: 3, 1: 2, 2: 4)` says; advantages are within these groups."""
+    rollout = replace(CONFIG.rollout, filter_groups=False, n="piecewise(0: 3, 1: 2, 2: 4)")
+    config, engine = replace(CONFIG, rollout=rollout, advantage="dr_grpo"), Engine()
+    assert [rollout.n_at(step, 9) for step in range(4)] == [3, 2, 4, 4]
+    assert (rollout.group_sizes, rollout.sampling.samples) == ((2, 3, 4), 4)
+    assert replace(rollout, n="linear(2, 5, 6)").group_sizes == (2, 3, 4, 5)
+    assert [replace(rollout, n="linear(2, 5, 6)").n_at(step, 9) for step in (0, 1, 2, 6, 8)] == [2, 2, 3, 5, 5]
+    several = collector(config, [MIXED * 4, [1, 0] * 4, [1, 0, 0, 0] * 4], engine)
+    means = []
+    for engine.version in range(3):
+        several.batches.n = config.rollout.n_at(engine.version, config.steps)
+        found = several.collect(engine.version)
+        assert found.sequence.tolist() == list(range(4 * several.batches.n))
+        means.append(found.advantage[0].item())
+    assert [request.n for request in engine.requests] == [3, 2, 4]
+    assert means == pytest.approx([2 / 3, 1 / 2, 3 / 4])
+    with pytest.raises(ValueError, match=r"rollout\.n as a schedule needs .*staleness"):
+        replace(config, topology=TopologyConfig(name="ray", staleness=1))
+
+
+def test_a_curriculum_gets_the_verdicts_of_all_responses_and_draws_by_them():
+    """Also of groups that are dropped: after two batches some rates are ½·½ + ½·(0, 1 or ⅓)."""
+    config = replace(CONFIG, data=DataConfig(curriculum=True))
+    engine = Engine()
+    several = collector(config, [MIXED + WRONG + RIGHT * 2, MIXED * 4], engine)
+    several.collect(0)
+    curriculum = several.batches.curriculum
+    asked = curriculum.asked > 0
+    once = curriculum.pass_rates[curriculum.asked == 1]
+    assert curriculum.asked.sum() == 8
+    assert set(once.round(6)) <= {0.25, 0.75, round(0.25 + 1 / 6, 6)}
+    assert {0.25, 0.75} <= set(once)
+    assert (curriculum.pass_rates[~asked] == 0.5).all()
+    again = Curriculum([len(source) for source in several.task.train], 0.5, 0.1)
+    first = several.task.questions_at(again.take(0, 4, CONFIG.seed))
+    assert engine.requests[0].prompt_ids == [[*map(ord, question.prompt)] for question in first]
 
 
 def test_it_gives_up_and_trains_on_what_there_is():

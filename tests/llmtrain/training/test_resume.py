@@ -2,7 +2,8 @@
 
     case                        engine                  layout   LoRA  PRIME  filtered  state besides
     a controller's name         torch                   padded                          the controller's own
-    packed                      torch                   packed   yes   yes    yes       cosine rate, reference
+    resets                      torch                   padded                          reference, moments from then
+    packed                      torch                   packed   yes   yes    yes       group size, pass rates, rate
     shared                      torch, bf16 products    shared         yes    yes       cosine rate, reference
     asynchronous                torch                   padded                yes       two rollouts in flight
     partial                     torch                   packed         yes    yes       responses that go on
@@ -10,7 +11,7 @@
     vllm                        torch, vLLM             padded                          thermostat
     zero0                       DeepSpeed, two ranks    packed                yes       responses that go on
     zero1                       the same, bf16          shared         yes              fp32 master weights
-    zero2                       the same, bf16          packed   yes          yes       fp32 master weights
+    zero2                       the same, bf16          packed   yes          yes       reset reference, pass rates
     zero3                       DeepSpeed, two ranks    packed   yes   yes    yes       cosine rate, reference
 
 The run in halves also answers probes: they change nothing.
@@ -41,7 +42,7 @@ from llmtrain.settings.config import (
 )
 from llmtrain.training.warmup import build_and_warm_up
 
-ONE = ("packed", "shared", "asynchronous", "partial", "ahead")
+ONE = ("resets", "packed", "shared", "asynchronous", "partial", "ahead")
 TWO = ("zero0", "zero3")
 
 
@@ -120,6 +121,17 @@ def test_rollouts_in_flight_are_in_the_checkpoint(runs):
     assert len(versions) == 2
     assert all(3 <= version <= 4 for version in versions)  # drawn before the checkpoint's weights, of version 5
     assert end["in_flight"] == []
+
+
+@pytest.mark.slow
+def test_a_reference_that_was_reset_is_in_the_checkpoint(runs):
+    """Of the run's ten steps the last with a reset is the tenth, whose reference is the policy after nine."""
+    folder = runs(*closed_loops(), *ONE)
+    assert not (latest(folder / "packed" / "halves") / "reference").exists()
+    five, ten = (folder / "resets" / "halves" / "checkpoints" / f"step-{step:06d}" for step in (5, 10))
+    weights = [load(at)[0].get_input_embeddings().weight for at in (five / "reference", ten / "reference", ten)]
+    assert not torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[1], weights[2])
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Supervised warm-up: what it learns from, that it repeats, and that cuts, layouts and ranks do not change it."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -18,7 +19,7 @@ from llmtrain.policy.tokenizer import build_char_tokenizer
 from llmtrain.rollout.hf import HFRollout
 from llmtrain.settings.config import ModelConfig
 from llmtrain.training import warmup
-from llmtrain.training.supervised import encode, optim, warm_up
+from llmtrain.training.supervised import encode, optim, update, warm_up
 from llmtrain.training.warmup import build_and_warm_up
 from llmtrain.verifiers.countdown import ALPHABET
 
@@ -89,6 +90,60 @@ def test_one_step_is_that_of_cross_entropy(tokenizer):
     torch.optim.AdamW(plain.parameters(), lr=3e-3 / 2, betas=(0.9, 0.95), weight_decay=0.01).step()
     for name, parameter in plain.named_parameters():
         torch.testing.assert_close(stopped[name], parameter.detach(), atol=2e-5, rtol=0)
+
+
+def gem(logits, labels, beta):
+    """GEM of some tokens (n, V), as its authors' code has it with a linear h, token by token and word by word."""
+    found = []
+    for z, y in zip(logits, labels.tolist(), strict=True):
+        p, q = z.log_softmax(-1), (z / beta).softmax(-1).detach()
+        found.append(-sum(q[a] * (p[y] - p[a]) for a in range(len(z))))
+    return sum(found) / len(found)
+
+
+def test_gem_by_hand():
+    """Two words whose logits differ by log 2, β = .5: q = (.8, .2), so the gradient is ±.2; the loss is −.2·log 2."""
+    z = torch.tensor([[math.log(2.0), 0.0]], dtype=torch.float64, requires_grad=True)
+    loss = gem(z, torch.tensor([0]), 0.5)
+    loss.backward()
+    assert loss.item() == pytest.approx(-0.2 * math.log(2))
+    assert z.grad[0].tolist() == pytest.approx([-0.2, 0.2])
+
+
+@pytest.mark.parametrize("beta", [0.4, 0.7, 1.0])
+def test_a_gradient_at_a_temperature_is_that_of_gem(tokenizer, beta):
+    """Of every weight, through all layers."""
+    plain, model = tiny(tokenizer), tiny(tokenizer)
+    rows = [(torch.tensor([tokenizer(p + r)["input_ids"] + [tokenizer.eos_token_id]]), len(p)) for p, r in EXAMPLES]
+    logits = torch.cat([plain(ids).logits[0, n - 1 : -1] for ids, n in rows])
+    gem(logits, torch.cat([ids[0, n:] for ids, n in rows]), beta).backward()
+    kept = {}
+
+    class Keeping(TorchEngine):
+        def step(self):
+            kept.update({name: weight.grad.clone() for name, weight in self.model.named_parameters()})
+            return super().step()
+
+    policy = Policy(model, beta, layout="packed")
+    update(policy, Keeping(model, optim(1e-3, 1), 1), encode(tokenizer, EXAMPLES), 64)
+    for name, weight in plain.named_parameters():
+        torch.testing.assert_close(kept[name], weight.grad, atol=1e-6, rtol=1e-4)
+
+
+def test_gem_leaves_more_entropy(tokenizer):
+    """Of a prompt with two answers in the ratio 3 to 1, as the data have it, the policy at temperature 1 is flatter."""
+    examples = [("1=", "2"), ("1=", "2"), ("1=", "2"), ("1=", "3")]
+    shares = {}
+    for beta in (1.0, 0.5):
+        model = tiny(tokenizer)
+        policy = Policy(model, beta, layout="packed")
+        engine = TorchEngine(model, optim(1e-2, 200), 200)
+        warm_up(policy, engine, encode(tokenizer, examples), steps=200, batch_size=4)
+        likely = model(torch.tensor([tokenizer("1=")["input_ids"]])).logits[0, -1].softmax(-1)
+        shares[beta] = [likely[tokenizer(digit)["input_ids"][0]].item() for digit in "23"]
+    assert shares[1.0] == pytest.approx([0.75, 0.25], abs=0.01)
+    ratio = 3**0.5  # p is proportional to q^β
+    assert shares[0.5][0] / shares[0.5][1] == pytest.approx(ratio, abs=0.1)
 
 
 def stop_after_one(model, into):

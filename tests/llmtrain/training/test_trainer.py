@@ -21,6 +21,7 @@ from llmtrain.policy.checkpoint import checkpoints, latest, load_state
 from llmtrain.policy.engine import NonFiniteError, TorchEngine
 from llmtrain.policy.model import load
 from llmtrain.policy.policy import Policy
+from llmtrain.sequences.batch import Batch
 from llmtrain.sequences.ragged import starts
 from llmtrain.settings.config import EngineConfig, RewardConfig, TopologyConfig
 from llmtrain.settings.nested import to_dict
@@ -336,6 +337,32 @@ def test_the_reference_policy_is_that_of_the_start(small, tmp_path):
         experience = trainer.annotator.experience(found)[0]
         apart[beta] = (experience.stats.logp - experience.before.ref_logp).abs().mean().item()
     assert apart[1.0] < 0.8 * apart[0.0]
+
+
+@pytest.mark.parametrize("rank", [0, 2])
+def test_a_reset_reference_is_the_policy_of_then(small, tmp_path, rank):
+    """Updates of LoRA included; AdamW begins anew, as if it had taken no step."""
+    optim = replace(small.optim, lr=0.01, reset_with_reference=True)
+    config = replace(small, out=str(tmp_path / "run"), optim=optim, model=replace(small.model, lora_rank=rank), steps=2)
+    config = replace(config, controller="kl_ref", controller_args={"reset_every": 2})
+    trainer = Trainer(config, small.model.path)
+    trainer.collector.task = replace(trainer.task, start_verifier=Short)
+    found = trainer.collector.collect(0)
+    trainer.collector.batches.used = 0
+    trainer.run()
+    states = trainer.engine.optimizer.state.values()
+    assert {int(state["step"]) for state in states} == {4}
+
+    def gap() -> float:
+        again = trainer.policy.all_stats(Batch.of(found.rollouts), 256, trainer.ranks).logp
+        return (again - trainer.annotator.experience(found)[0].before.ref_logp).abs().max().item()
+
+    assert not trainer.annotator.reset_reference(1)
+    assert gap() > 1e-3
+    assert trainer.annotator.reset_reference(2)
+    assert gap() < 1e-5
+    trainer.learner.forget()
+    assert not any(numbers.any() for state in states for numbers in state.values())
 
 
 @pytest.mark.parametrize("changes", [{"lora_rank": 2}, {"advantage": "prime"}], ids=["lora", "prime"])

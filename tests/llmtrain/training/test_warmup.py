@@ -35,6 +35,9 @@ def test_so_is_the_longest_prompt(config):
 def test_so_is_how_it_is_trained_and_not_what_comes_after(config):
     assert cached_path(replace(config, sft=replace(config.sft, steps=7))) != cached_path(config)
     assert cached_path(replace(config, steps=7)) == cached_path(config)
+    flat = replace(config.sft, gem_beta=0.5)
+    assert cached_path(replace(config, sft=flat)) == cached_path(config)  # without GEM
+    assert cached_path(replace(config, sft=replace(flat, loss="gem"))) != cached_path(config)
 
 
 @pytest.fixture

@@ -9,16 +9,14 @@ from toybandit.claims.registry import Effort
 from toybandit.claims.steer import (
     ESTIMATES,
     INTERVENTIONS,
-    LIKELY,
     SPREAD,
-    UNLIKELY,
     as_predicted,
     better_than_cov,
     ranking,
     ranks,
     weighted_pearson,
 )
-from toybandit.instruments import Region
+from toybandit.instruments import Region, weights
 
 
 def test_ranks():
@@ -54,9 +52,8 @@ def test_intervention_finds_its_quadrant(name, token):
     """Tokens of quadrants I to IV and one in between, all of them chosen."""
     p = torch.tensor([0.9, 0.1, 0.1, 0.9, 0.5], dtype=torch.float64)
     advantage = torch.tensor([1.0, 1.0, -1.0, -1.0, 1.0], dtype=torch.float64)
-    sign, likely, factor, _ = INTERVENTIONS[name]
-    low, high = LIKELY if likely else UNLIKELY
-    rule = Region(sign=sign, p_low=low, p_high=high, factor=factor, share=1.0)
+    quadrant, factor, _ = INTERVENTIONS[name]
+    rule = Region(**weights(quadrant, factor), share=1.0)
     plan = chain(make("ppo").surrogate, rule).plan(Tokens(logp=p.log(), old_logp=p.log(), advantage=advantage))
     expected = torch.ones(5, dtype=torch.float64)
     expected[token] = factor
@@ -64,7 +61,7 @@ def test_intervention_finds_its_quadrant(name, token):
 
 
 def test_interventions_of_the_wrong_sign_are_seen():
-    effects = {name: settings[3] * np.array([0.1, 0.11, 0.09]) for name, settings in INTERVENTIONS.items()}
+    effects = {name: settings[2] * np.array([0.1, 0.11, 0.09]) for name, settings in INTERVENTIONS.items()}
     assert as_predicted(effects).holds
     assert not as_predicted({**effects, "mask I": -effects["mask I"]}).holds
     assert not as_predicted({**effects, "mask I": effects["mask I"] / 100}).holds

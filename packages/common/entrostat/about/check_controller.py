@@ -201,7 +201,7 @@ def side_by_side(spec: str, settings: Mapping[str, Any]) -> str:
         return Tokens(**{**values, **scaled, "advantage": values["advantage"].roll(run)})
 
     runs = [tokens(run) for run in range(len(SCALES))]
-    shared = {"seq_id", "group_id", "position"}
+    shared = {"seq_id", "group_id", "position", "turn_id"}
     together = Tokens(
         **{
             name: value if name in shared else torch.stack([getattr(one, name) for one in runs])

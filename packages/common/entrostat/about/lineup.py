@@ -50,9 +50,11 @@ SUITED = (
     Entry("arbitrary_entropy", {"temperature_high": 2.0, "temperature_low": 0.5, "gap_max": 1.0}),
     Entry("bapo", {"share": 0.55}),
     Entry("clip_cov", {"k": 0.02}),
+    Entry("clip_v", {"mu": 2.0, "k": 0.02}),
     Entry("entropic", {"tau": 0.5, "ki": 0.05}),
     Entry("entropic", {"auto": True}),
     Entry("entropy_bonus", {"coef": 0.05}),
+    Entry("epo", {"coef": 0.05}),
     Entry("flexible_clip", {"variant": "wide_upper"}),
     Entry("kl_cov", {"k": 0.02}),
     Entry("kl_ref", {"beta": 0.05}),
@@ -65,8 +67,10 @@ SUITED = (
     Entry("siren", {"beta": 0.5, "per_response": False}),
     Entry("stare", {"both_signs": True, "delta": 0.01}),
     Entry("steer", {"estimator": "exact"}),
+    Entry("temperature_loop", {"vocabulary": 16}),
     Entry("thermostat", {"mode": "both"}),
     Entry("thermostat", {"mode": "reweight"}),
+    Entry("thermostat", {"mode": "temperature"}),
 )
 """Entries with rates and shares that act within 300 rollouts and mini-batches of 1,024 tokens, and rule variants."""
 

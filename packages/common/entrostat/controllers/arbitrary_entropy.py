@@ -21,10 +21,11 @@ class ArbitraryEntropy(Controller):
     The second term is REINFORCE on correct responses, weighted per token so that they stand for samples drawn at
     temperature T: it pulls the policy towards a hotter one if Ĥ ≤ target and towards a colder one above. α = a/(1 + a),
     a = min(|target − Ĥ|, gap_max) divided by the share of correct responses in the mini-batch; 0 if there are none.
-    The regularizer is AEPO's (Wang et al.), whose code draws responses at T to a quarter of the prompts and puts up to
-    60 of the correct ones in the place of samples, with A = 1. This form without a second rollout is the authors' next
-    paper (Li et al.), there named DCPO; α is as released. Neither is the controller `aepo` (a band, QwenLong-L1.5) or
-    the surrogate `dcpo` (dynamic clipping). In llmtrain T follows the entropy one rollout step later, as released.
+    The regularizer is that of SCOPE-RL (Wang et al.), which was called AEPO before version 7 of its paper. Its code
+    draws responses at T to a quarter of the prompts and puts up to 60 of the correct ones in the place of samples, with
+    A = 1. This form without a second rollout is the authors' next paper (Li et al.), there named DCPO; α is as
+    released. Neither is the controller `aepo` (a band, QwenLong-L1.5) or the surrogate `dcpo` (dynamic clipping). In
+    llmtrain T follows the entropy one rollout step later, as released.
     """
 
     target: NotNegative = 0.5
@@ -38,8 +39,8 @@ class ArbitraryEntropy(Controller):
     correct: Number = 0.05
     """Reward above which a response is correct."""
     source: ClassVar = (
-        "Wang et al. 2025 (AEPO, arXiv 2510.08141), reweighted as by Li et al. 2026 (arXiv 2601.12730) and "
-        "RayPPOTrainer.fit of repository 597358816/DCPO"
+        "Wang et al. 2025 (SCOPE-RL, first called AEPO, arXiv 2510.08141), reweighted as by Li et al. 2026 (arXiv "
+        "2601.12730) and RayPPOTrainer.fit of repository 597358816/DCPO"
     )
     quadrants: ClassVar = ("I", "II", "III", "IV")
     state: ClassVar = ("gap",)

@@ -7,6 +7,7 @@
               mean m_t·φ_t + μ·mean F_t = wanted      ──► m_t and μ   (mode "both")
               mean φ_t + β·mean R_t = wanted          ──► β           (mode "anchor")
               mean φ_t + β·mean R_t + μ·mean F_t = wanted  ──► first β, then μ   (mode "anchor+bonus")
+    observe   Var(log π)·Δ ln T = wanted              ──► T of the next rollout  (mode "temperature")
 
 Derivation and measurements: docs/thermostat.md.
 """
@@ -25,6 +26,7 @@ from ..numbers.delayed_plant import LONGEST, DelayedPlant
 from ..numbers.kl import log_ratio
 from ..numbers.per_run import as_state, column, reading
 from ..numbers.plant import Plant
+from ..numbers.resets import ResetEvery, is_due, is_whole
 from ..numbers.water_level import water_level
 from ..plan import Plan, rounding
 from ..registry import register
@@ -36,6 +38,8 @@ IDLE = 1e-6
 PATIENCE = 10
 """Plans that do not lead to the target, without coming nearer, after which the estimate starts afresh."""
 OWN_STATE = ("updates", "astray", "began", "seen", "alarms")
+HEAT = ("heat", "heated")
+"""State of mode temperature alone."""
 
 
 class ThermostatWarning(UserWarning):
@@ -61,6 +65,10 @@ class Thermostat(Controller):
     start, where policy and reference agree, the penalty cannot raise the entropy, and β is anchor_default. Entropy
     above the target is left to the task. mode="anchor+bonus" adds the bonus for the flow that the penalty lacks.
 
+    mode="temperature" changes no update: it sets the sampling temperature T of the next rollout. The entropy of a
+    softmax has the derivative dH/d ln T = Var(log π), the mean of (log π + H)² over samples, so T is solved for without
+    another moment of the vocabulary. It holds the entropy of the samples; the policy at T = 1 goes on losing its own.
+
     κ, the change of entropy per unit of summed flow (the learning rate for SGD on independent logits), starts at
     `kappa` and is estimated, with `forgetting`, from the effect of earlier planned flows. A drift, with speed
     `integral`, is estimated too; it stands for all that the flow does not explain: shared parameters, curvature,
@@ -69,8 +77,8 @@ class Thermostat(Controller):
 
     target: NotNegative = 0.5
     """Target entropy (nats)."""
-    mode: Literal["bonus", "reweight", "both", "anchor", "anchor+bonus"] = "bonus"
-    """Actuator: bonus, reweight, both, anchor (needs a reference policy), or anchor+bonus."""
+    mode: Literal["bonus", "reweight", "both", "anchor", "anchor+bonus", "temperature"] = "bonus"
+    """Actuator: bonus, reweight, both, anchor (needs a reference policy), anchor+bonus, or temperature."""
     one_sided: bool = False
     """Keep the bonus from going negative: entropy above the target is then left to the task."""
     price: Literal["gradient", "flow"] = "gradient"
@@ -89,6 +97,10 @@ class Thermostat(Controller):
     """β while the penalty does not raise the entropy; at most anchor_max is used."""
     m_max: Annotated[Number, "(1, inf)"] = 2.0
     """Upper limit of the weights."""
+    temperature_min: Positive = 0.1
+    """Lower limit of the sampling temperature."""
+    temperature_max: Positive = 10.0
+    """Upper limit of the sampling temperature."""
     kappa: Positive = 1.0
     """Initial κ; too high is the safe side."""
     integral: NotNegative = 0.1
@@ -97,17 +109,28 @@ class Thermostat(Controller):
     """Factor by which information on κ fades in a step."""
     delay: Annotated[int, f"[-1, {LONGEST}]"] = -1
     """Age of the entropies that are observed, in rollout steps; −1: as the trainer says, or else from the readings."""
+    reset_every: ResetEvery = 0
+    """mode anchor, anchor+bonus: rollout steps between two resets of the reference to the present policy; 0: none."""
     source: ClassVar = "ours: docs/thermostat.md; the flow of a token: Wang et al. 2026 (arXiv 2602.03392)"
     quadrants: ClassVar = ("I", "II", "III", "IV")
     state: ClassVar = (*Plant._fields, "flows", "delayed", *OWN_STATE)
     last: ClassVar = True
-    initial_only: ClassVar = ("kappa", "delay")
+    initial_only: ClassVar = ("kappa", "delay", "reset_every")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         whole = torch.as_tensor(self.delay).double().frac() == 0
         self._require(whole, "delay must be a whole number of rollout steps")
+        self._require(is_whole(self.reset_every), "reset_every must be a whole number of rollout steps")
+        idle = as_state(self.reset_every) == 0
+        self._require(self.anchored | idle, "reset_every needs mode anchor or anchor+bonus: others have no reference")
+        ordered = as_state(self.temperature_min) <= as_state(self.temperature_max)
+        self._require(ordered, "temperature_min must not be above temperature_max")
         self.plant = DelayedPlant.prior(self.kappa)
+        self.heat = as_state(1.0).clamp(as_state(self.temperature_min), as_state(self.temperature_max))
+        """Sampling temperature of the next rollout."""
+        self.heated = as_state(0.0)
+        """Change of entropy that its last change was to cause (nats)."""
         self.updates = as_state(1.0)
         """Plans per rollout step, as counted in the last step."""
         self.astray = as_state(0.0)
@@ -120,6 +143,8 @@ class Thermostat(Controller):
 
     @property
     def needs(self) -> frozenset[str]:
+        if self.mode == "temperature":
+            return frozenset({"old_logp", "old_entropy"})
         return frozenset({"logp", "entropy", "s2", "s2l", "s2ll"} | ({"ref_logp"} if self.anchored else set()))
 
     @property
@@ -130,10 +155,19 @@ class Thermostat(Controller):
     def anchored(self) -> bool:
         return self.mode.startswith("anchor")
 
+    @property
+    def temperature(self) -> Tensor | None:
+        return self.heat if self.mode == "temperature" else None
+
+    def resets_reference(self, step: int) -> Tensor:
+        return is_due(self.reset_every, step)
+
     def observe(self, stats: StepStats) -> None:
         entropy = reading(stats.entropy)
         names = ("flow", "updates", "reach")
         flow, updates, reach = (reading(stats.planned.get(f"thermostat/{name}", 0.0)) for name in names)
+        if self.mode == "temperature":
+            flow, updates = self.heated, torch.ones_like(flow)
         own, told = as_state(self.delay), as_state(-1.0 if stats.delay is None else stats.delay)
         self.plant = self.plant.observe(
             entropy,
@@ -145,6 +179,22 @@ class Thermostat(Controller):
         )
         self._watch(entropy, flow, reach)
         self.updates = torch.where(~entropy.isnan() & (updates > 0), updates.to(self.updates), self.updates)
+        if self.mode == "temperature":
+            self._heat(stats, ~entropy.isnan())
+
+    def _heat(self, stats: StepStats, known: Tensor) -> None:
+        """Set the temperature of the next rollout where the entropy is known, and so is the variance of log π."""
+        spread, plans = (
+            reading(stats.planned.get(f"thermostat/{name}", 0.0)).to(known.device) for name in ("spread", "updates")
+        )
+        spread = spread / plans
+        low, high = (as_state(x).to(known.device) for x in (self.temperature_min, self.temperature_max))
+        asked = (self.heat.log() + self.wanted_flow() / spread).exp()
+        heat = torch.where(known & (spread > 0), asked, self.heat).clamp(low, high)
+        if self.one_sided:
+            heat = heat.clamp(min=1)
+        moved = spread * (heat / self.heat).log()
+        self.heated, self.heat = torch.where(spread > 0, moved, 0.0), heat
 
     def _watch(self, entropy: Tensor, flow: Tensor, reach: Tensor) -> None:
         """Start the estimate afresh after PATIENCE plans in a row that did not lead to a far target, nor came near it.
@@ -153,7 +203,7 @@ class Thermostat(Controller):
         before it. reach: largest flow that they could add; without any there is nothing to mend. An actuator that only
         raises the entropy leaves a target below to the task.
         """
-        if self.mode == "anchor" or self.one_sided:
+        if self.mode in ("anchor", "temperature") or self.one_sided:
             return
         known, before = ~entropy.isnan(), as_state(self.target) - self.seen
         gap, wrong = (as_state(self.target) - entropy).abs(), (reach > 0) & (before.sign() * flow <= IDLE * reach)
@@ -192,6 +242,7 @@ class Thermostat(Controller):
             "both": self._do_both,
             "anchor": self._add_anchor,
             "anchor+bonus": self._add_anchor_and_bonus,
+            "temperature": self._measure_spread,
         }
         return acts[self.mode](plan, context)
 
@@ -249,8 +300,16 @@ class Thermostat(Controller):
         both = self._add_bonus(anchored, context, anchored.info["thermostat/flow"])
         return both.changed(info={**both.info, "thermostat/base_flow": anchored.info["thermostat/base_flow"]})
 
+    def _measure_spread(self, plan: Plan, context: Context) -> Plan:
+        """Return the plan unchanged, with the mean of (log π + H)² over the samples in its info."""
+        old_logp, old_entropy = (context.tokens.get(name) for name in ("old_logp", "old_entropy"))
+        spread = context.reduce.mean((old_logp + old_entropy).square().expand(context.tokens.advantage.shape))
+        info = {"thermostat/spread": spread, "thermostat/updates": torch.ones_like(spread)}
+        return plan.changed(info={**plan.info, **info})
+
     def metrics(self) -> dict[str, Tensor]:
-        return {
+        heat = {"thermostat/temperature": self.heat} if self.mode == "temperature" else {}
+        return heat | {
             "thermostat/kappa": self.plant.gain,
             "thermostat/drift": self.plant.drift,
             "thermostat/delay": self.plant.delay,
@@ -261,8 +320,15 @@ class Thermostat(Controller):
         }
 
     def state_dict(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in OWN_STATE}
+        own = {name: getattr(self, name) for name in self._own_state}
         return {key: value.clone() for key, value in {**_state_of(self.plant), **own}.items()}
+
+    @property
+    def _own_state(self) -> tuple[str, ...]:
+        return OWN_STATE + (HEAT if self.mode == "temperature" else ())
+
+    def _kept(self) -> tuple[str, ...]:
+        return (*self.state, *self._own_state[len(OWN_STATE) :])
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore exactly what `state_dict` returned; also the state of a version that knew no delays."""
@@ -274,7 +340,7 @@ class Thermostat(Controller):
 
     def _restore(self, state: dict[str, Tensor]) -> None:
         flows, delay = state.pop("flows"), state.pop("delayed")
-        for name in OWN_STATE:
+        for name in self._own_state:
             setattr(self, name, state.pop(name))
         self.plant = DelayedPlant(Plant(**state), flows, delay)
 

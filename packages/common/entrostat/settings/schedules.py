@@ -217,6 +217,20 @@ def check_target(target: Any) -> None:
             raise ValueError(f"target: {error}") from None
 
 
+def check_temperature(value: Any) -> None:
+    """Raise ValueError in one line unless a sampling temperature is None, or a positive number at every step."""
+    if value is None:
+        return
+    if isinstance(value, str) and not is_schedule(value):
+        raise ValueError(f"temperature must be a positive number or a schedule; got {value!r}: write {FORMS}")
+    try:
+        found = schedule(value)
+    except ValueError as error:
+        raise ValueError(f"temperature: {error}") from None
+    if found.relative or any(not knot.number > 0 for one in found.single for knot in one.knots):
+        raise ValueError(f"temperature must be positive at every step, and not relative; got {value}")
+
+
 def _value(text: str) -> float | str:
     return text.strip() if RELATIVE.fullmatch(text.strip()) else float(text)
 

@@ -93,7 +93,7 @@ class Mixture:
 
     def _draw(self, epoch: int, seed: int) -> NDArray[np.int64]:
         slots = np.repeat(np.arange(len(self.sizes)), self.shares)
-        order = np.stack([_random(seed, 0, epoch).permutation(slots), np.empty_like(slots)], axis=1)
+        order = np.stack([stream(seed, 0, epoch).permutation(slots), np.empty_like(slots)], axis=1)
         for source, share in enumerate(self.shares):
             order[order[:, 0] == source, 1] = self._walk(source, epoch * share, share, seed)
         return order
@@ -102,10 +102,10 @@ class Mixture:
         """Return a source's indices at positions first, ..., first + count − 1 of its passes, (count,)."""
         size = self.sizes[source]
         passes = range(first // size, -(-(first + count) // size))
-        walked = [_random(seed, 1, source, number).permutation(size) for number in passes]
+        walked = [stream(seed, 1, source, number).permutation(size) for number in passes]
         return np.concatenate([np.empty(0, np.int64), *walked])[first % size :][:count]
 
 
-def _random(seed: int, *stream: int) -> np.random.Generator:
+def stream(seed: int, *stream: int) -> np.random.Generator:
     """Return the generator of one stream of a seed."""
     return np.random.default_rng([seed % 2**64, *stream])

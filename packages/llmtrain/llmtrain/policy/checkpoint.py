@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from tempfile import TemporaryFile
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -71,10 +72,12 @@ def save_checkpoint(
     tokenizer: PreTrainedTokenizerBase,
     state: dict[str, Any],
     keep: Callable[[], Collection[Path]],
+    untrained: Mapping[str, Policy] = MappingProxyType({}),
 ) -> Path:
     """Write the checkpoint of a run after `step` rollout steps, remove all that `keep` does not return, and return it.
 
     models: trained models and their engines, by their folders in the checkpoint; the policy's folder is "".
+    untrained: models without an engine, by their folders; every rank holds them whole.
     """
     path = Path(run) / "checkpoints" / f"step-{step:06d}"
     part = path.with_suffix(PART)
@@ -89,6 +92,9 @@ def save_checkpoint(
     for name, (policy, engine) in models.items():
         save(policy.model, tokenizer, part / name, engine)
         engine.save_shards(part / name)
+    for name, policy in untrained.items():
+        if writes:
+            save(policy.model, tokenizer, part / name)
     ranks.barrier()
     if writes:
         write_state({"step": step, **state}, part)

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from ..process.ranks import DistRanks
 from ..settings.config import EngineConfig, OptimConfig
-from .engine import NonFiniteError, adamw, always, clip, set_rates
+from .engine import NonFiniteError, adamw, always, clip, forget, set_rates
 from .optimizer_pieces import MASTER, MOMENTS, Piece, held_pieces, make_moments, read_pieces, write_pieces
 from .policy import Policy
 from .stale_builds import release
@@ -198,6 +198,9 @@ class DeepSpeedEngine:
 
     def discard(self) -> None:
         """No-op: `step` has forgotten the gradients."""
+
+    def forget(self) -> None:
+        forget(self.optimizer)
 
     def _decide(self) -> None:
         """Decide before AdamW's step whether it is taken; if not, hide the gradients, without which AdamW does nothing.

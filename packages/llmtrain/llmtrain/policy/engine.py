@@ -54,6 +54,9 @@ class Engine(Protocol):
     def discard(self) -> None:
         """Forget the gradients of this step."""
 
+    def forget(self) -> None:
+        """Begin AdamW's moments and their count of steps anew; the learning rate goes on."""
+
     def whole(self, parameters: Iterable[nn.Parameter] | None = None) -> contextlib.AbstractContextManager:
         """Gather weights on every rank inside the context: all of them, to sample, or `parameters`, to read."""
 
@@ -88,6 +91,14 @@ def set_rates(optimizer: torch.optim.Optimizer, scheduler: LambdaLR, config: Opt
     for group, rate in zip(optimizer.param_groups, scheduler.lr_lambdas, strict=True):
         now = {"lr": config.lr * rate(scheduler.last_epoch), "initial_lr": config.lr}
         group |= now | {"betas": config.betas, "weight_decay": config.weight_decay}
+
+
+@torch.no_grad()
+def forget(optimizer: torch.optim.Optimizer) -> None:
+    """Set AdamW's moments and their count of steps to 0 in place, as before its first step."""
+    for state in optimizer.state.values():
+        for numbers in state.values():
+            numbers.zero_()
 
 
 def clip(parameters: Iterable[nn.Parameter], most: float) -> float:
@@ -134,6 +145,9 @@ class TorchEngine:
     def discard(self) -> None:
         self.optimizer.zero_grad()
         self.loss = torch.zeros_like(self.loss)
+
+    def forget(self) -> None:
+        forget(self.optimizer)
 
     def whole(self, parameters: Iterable[nn.Parameter] | None = None) -> contextlib.AbstractContextManager:
         return contextlib.nullcontext()

@@ -48,8 +48,7 @@ class HFEngine(RolloutEngine):
         if rank == 0 and self.way in SLOW:
             print(f"rollout.name hf: {family(model)} is sampled slowly: {SLOW[self.way]}; try rollout.name vllm")
         self.tells_statistics = told and not config.partial_tokens
-        """True if its statistics are those of the policy to train, for all tokens; ranks exchange responses later, and
-        other temperatures have other statistics."""
+        """True if its statistics are those of the policy to train, for all tokens; ranks exchange responses later."""
 
     @classmethod
     def start(cls, start: Start) -> "HFEngine":
@@ -68,9 +67,7 @@ class HFEngine(RolloutEngine):
             generator=torch.Generator().manual_seed(request.seed),
             stop_token_ids=self.config.stop_token_ids,
             max_num_seqs=self.config.max_num_seqs,
-            stats=self.tells_statistics
-            and len(request.shares) == 1
-            and request.sampling.temperature == self.config.temperature,
+            stats=self.tells_statistics and len(request.shares) == 1 and request.trained,
             way=self.way,
         )
         with self.whole():

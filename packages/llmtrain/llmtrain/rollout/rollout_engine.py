@@ -75,6 +75,8 @@ class Request:
     """Responses to go on with, one for each of the last prompts."""
     tokens: int = 0
     """Upper limit for the new tokens of a response; 0: none but `sampling.max_new_tokens`."""
+    trained: bool = False
+    """True if the policy is trained on the responses at their temperature, so that statistics at it save a pass."""
 
     @property
     def n(self) -> int:

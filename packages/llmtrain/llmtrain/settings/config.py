@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from entrostat.settings.allowed import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Probability
 from entrostat.settings.field_types import check_fields
-from entrostat.settings.schedules import check_target, plain, plain_target
+from entrostat.settings.schedules import check_target, check_temperature, plain, plain_target, schedule
 
 from .complaints import raise_all
 from .sampling import Sampling
@@ -89,6 +89,13 @@ class DataConfig(Section):
     """Evaluation questions; repeated rows count as one question."""
     weights: Annotated[tuple[float, ...], "[0, inf)"] = ()
     """Sampling weight of each train file; empty: every question once per epoch."""
+    curriculum: bool = False
+    """Draw questions by their pass rate p so far, with weight 4p(1 − p) + curriculum_floor, instead of all once per
+    epoch: the more often, the farther their groups are from all right and all wrong."""
+    curriculum_rate: Annotated[float, "(0, 1]"] = 0.5
+    """curriculum: share of a new group in the moving average of its question's pass rate."""
+    curriculum_floor: Annotated[float, "(0, 1]"] = 0.1
+    """curriculum: weight of a question that is always or never answered right; the greatest weight is 1 more."""
     prompt_key: str = ""
     """Prompt column, dotted if nested (a.b); empty: the first of prompt, question, problem and input."""
     answer_key: str = ""
@@ -125,6 +132,8 @@ class DataConfig(Section):
     """Time limit for one check, in seconds; a response that exceeds it counts as wrong."""
 
     def _contradictions(self) -> Iterator[str]:
+        if self.weights and self.curriculum:
+            yield "data.curriculum decides how often a question is drawn: leave out data.weights"
         if self.weights and len(self.weights) != len(self.train_files):
             yield (
                 f"data.weights needs a number for each of the {len(self.train_files)} data.train_files; "
@@ -147,6 +156,11 @@ class SFTConfig:
     """Pairs per optimizer step."""
     lr: Annotated[float, "[0, 1]"] = 3e-3
     """Peak learning rate."""
+    loss: Literal["cross_entropy", "gem"] = "cross_entropy"
+    """cross_entropy, or gem, which leaves the policy more entropy for RL: cross-entropy of the policy at temperature
+    gem_beta."""
+    gem_beta: Annotated[float, "(0, 1]"] = 0.7
+    """gem: β, the temperature at which the policy learns the data; 1 is cross-entropy."""
     seed: Seed = 0
     """Seed of the weights, the pairs and their order."""
 
@@ -160,10 +174,14 @@ class RolloutConfig(Section):
     a plug-in, or module:Class."""
     prompts: Count = 32
     """Prompts per rollout step."""
-    n: Annotated[int, "[2, 65536]"] = 8
-    """Responses per prompt (group size)."""
-    temperature: PositiveFloat = 1.0
-    """Sampling temperature; log-probabilities and entropy of the policy are computed at it too."""
+    n: Annotated[int | str, "[2, 65536]"] = 8
+    """Responses per prompt (group size), or a schedule of it, such as "piecewise(0: 8, 200: 16)"; values between whole
+    numbers are rounded."""
+    temperature: float | str = 1.0
+    """Sampling temperature, or a schedule of it, such as "linear(1.2, 1, 400)"; log-probabilities and entropy of the
+    policy are computed at it too. Evaluations of a run whose temperature moves sample at 1."""
+    train_at_one: bool = False
+    """Train the policy at temperature 1 whatever it is sampled at, with importance ratios to the samples' policy."""
     max_new_tokens: Annotated[int, "[1, 16777216]"] = 24
     """Maximum response length in tokens."""
     partial_tokens: NonNegativeInt = 0
@@ -206,10 +224,38 @@ class RolloutConfig(Section):
 
     @property
     def sampling(self) -> Sampling:
-        """Sampling settings of training responses."""
-        return Sampling(temperature=self.temperature, samples=self.n, max_new_tokens=self.max_new_tokens)
+        """Sampling settings of training responses; at temperature 1 while it moves, see `temperature_at`."""
+        held = 1.0 if isinstance(self.temperature, str) else self.temperature
+        return Sampling(temperature=held, samples=max(self.group_sizes), max_new_tokens=self.max_new_tokens)
+
+    @property
+    def group_sizes(self) -> tuple[int, ...]:
+        """Group sizes that rollout steps may have, ascending."""
+        if not isinstance(self.n, str):
+            return (self.n,)
+        (moving,) = schedule(self.n).single
+        knots = [round(knot.number) for knot in moving.knots]
+        return tuple(sorted(set(knots)) if moving.shape == "piecewise" else range(min(knots), max(knots) + 1))
+
+    def n_at(self, step: int, steps: int) -> int:
+        """Return the group size at a rollout step of a run of so many steps."""
+        return round(schedule(self.n).at(step, steps)[0])
+
+    def temperature_at(self, step: int, steps: int) -> float:
+        """Return the sampling temperature at a rollout step of a run of so many steps."""
+        return float(schedule(self.temperature).at(step, steps)[0])
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "temperature", plain_target(self.temperature))
+        super().__post_init__()
 
     def _contradictions(self) -> Iterator[str]:
+        try:
+            check_temperature(self.temperature)
+        except ValueError as error:
+            yield f"rollout.{error}"
+        if isinstance(self.n, str):
+            yield from _wrong_sizes(self.n)
         if self.top_p != 1 or self.top_k > 0:
             yield (
                 "rollout.top_p must be 1 and rollout.top_k 0: samples of a truncated distribution have probability 0 "
@@ -217,6 +263,20 @@ class RolloutConfig(Section):
             )
         if self.gen_batch_size and not self.filter_groups:
             yield "rollout.gen_batch_size needs rollout.filter_groups: without it a batch is `prompts`"
+
+
+def _wrong_sizes(n: str) -> Iterator[str]:
+    """Yield what is wrong with a schedule of the group size."""
+    try:
+        knots = [knot for one in schedule(n).single for knot in one.knots]
+    except ValueError as error:
+        yield f"rollout.n {error}"
+        return
+    for knot in knots:
+        if knot.share or knot.number != int(knot.number) or not 2 <= knot.number <= 65536:
+            said = f"{knot.share:g}x" if knot.share else f"{knot.number:g}"
+            yield f"rollout.n {n} must lead through whole numbers in [2, 65536], not {said}"
+            return
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,6 +368,9 @@ class OptimConfig(Section):
     """Learning-rate schedule after warm-up: constant, or linear or cosine decay to the end of the run."""
     warmup_steps: NonNegativeInt = 0
     """Optimizer steps of linear warm-up."""
+    reset_with_reference: bool = False
+    """Begin AdamW's moments anew at each reset of the reference policy (`reset_every` of kl_ref and thermostat), as
+    ProRL does."""
     min_lr_ratio: Annotated[float, "[0, 1]"] = 0.0
     """linear, cosine: final learning rate as a share of `lr`."""
     max_grad_norm: NonNegativeFloat = 1.0
@@ -590,6 +653,24 @@ class TrainConfig:
         if self.rollout.prompts % self.optim.mini_batch_size:
             size = self.optim.mini_batch_size
             yield f"optim.mini_batch_size {size} must divide rollout.prompts {self.rollout.prompts}"
+        late = self.topology.staleness or self.rollout.partial_tokens
+        if late and (isinstance(self.rollout.temperature, str) or self.rollout.train_at_one):
+            yield (
+                "rollout.temperature as a schedule, and rollout.train_at_one, need responses of the present step: set "
+                "topology.staleness and rollout.partial_tokens to 0"
+            )
+        if late and isinstance(self.rollout.n, str):
+            yield (
+                "rollout.n as a schedule needs responses of the present step: set topology.staleness and "
+                "rollout.partial_tokens to 0"
+            )
+        if late and self.data.curriculum:
+            yield (
+                "data.curriculum needs verdicts before it draws again: set topology.staleness and "
+                "rollout.partial_tokens to 0"
+            )
+        if self.data.curriculum and not self.reward.verdict_weight:
+            yield "data.curriculum goes by verdicts, which reward.verdict_weight 0 leaves out of the training"
         if self.reward.overlong_buffer > self.rollout.max_new_tokens:
             yield "reward.overlong_buffer must not exceed rollout.max_new_tokens"
         if self.eval.samples < self.eval.k:

@@ -54,7 +54,11 @@ class Task:
 
     def train_batch(self, step: int, prompts: int, seed: int) -> list[Question]:
         """Return the questions of a step; each pass over the data has its own order, drawn from the seed."""
-        return [self.train[source][i] for source, i in self.order.take(step * prompts, prompts, seed)]
+        return self.questions_at(self.order.take(step * prompts, prompts, seed))
+
+    def questions_at(self, places: Sequence[tuple[int, int]]) -> list[Question]:
+        """Return the training questions at these places, (source, index within it) each."""
+        return [self.train[source][i] for source, i in places]
 
     @cached_property
     def verifier(self) -> Verifier:

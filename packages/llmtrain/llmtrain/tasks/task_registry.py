@@ -30,7 +30,7 @@ def get_task(config: TrainConfig) -> Task:
     found = question_task(config.data, bool(reward)) if config.data.train_files else generated_task(config.task)
     if not reward:
         return found
-    workers, timeout = config.data.verifier_workers, config.data.verifier_timeout * config.rollout.n
+    workers, timeout = config.data.verifier_workers, config.data.verifier_timeout * max(config.rollout.group_sizes)
     return replace(found, start_reward=partial(RewardFunction, reward, workers=workers, timeout=timeout))
 
 

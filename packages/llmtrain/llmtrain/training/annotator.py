@@ -17,6 +17,7 @@ from entrostat.numbers.support import Support
 from ..kernels import HeadStats, RestrictedStats
 from ..policy.engine import Engine
 from ..policy.engines import make_engine, place
+from ..policy.lora import whole_weights
 from ..policy.model import load
 from ..policy.policy import Policy
 from ..process.clock import Clock
@@ -29,6 +30,8 @@ from .implicit_reward import ImplicitReward, optim_of
 
 PRIME = "prime"
 """Folder of the implicit reward model in a checkpoint."""
+REFERENCE = "reference"
+"""Folder of the reference policy in a checkpoint, once it was reset; before, a run reads the model it began with."""
 
 
 class Annotator:
@@ -52,8 +55,10 @@ class Annotator:
         self.controller = controller
         self.prime: ImplicitReward | None = None
         self.reference: Policy | None = None
+        self.resets = bool(checkpoint and (checkpoint / REFERENCE).is_dir())
+        """True once the reference is no longer the model in `reference`."""
         if reference:
-            self.reference = self._policy_of(reference)
+            self.reference = self._policy_of(checkpoint / REFERENCE if checkpoint and self.resets else reference)
             place(config, self.reference)
         if config.advantage == "prime":
             assert reference is not None
@@ -69,7 +74,28 @@ class Annotator:
         trusted = config.model.trust_remote_code
         model, _ = load(folder, dtype=self.policy.model.dtype, device=config.device, trust_remote_code=trusted)
         model = model.train(trains).requires_grad_(trains)
-        return Policy(model, config.rollout.temperature, layout=config.optim.layout)
+        return Policy(model, self.policy.temperature, layout=config.optim.layout)
+
+    def set_temperature(self, temperature: float) -> None:
+        """Let all policies be those of this temperature from now on."""
+        others = [self.reference, self.prime.model if self.prime else None]
+        for policy in (self.policy, *others):
+            if policy is not None:
+                policy.temperature = temperature
+
+    @torch.no_grad()
+    def reset_reference(self, step: int) -> bool:
+        """Copy the policy's weights into the reference if the controller asks for it before this step; return if so.
+
+        Updates of LoRA are added to the weights that they belong to.
+        """
+        if self.reference is None or not bool(self.controller.resets_reference(step).all()):
+            return False
+        held = dict(self.reference.model.named_parameters())
+        for name, value in whole_weights(self.policy.model):
+            held[name].copy_(value)
+        self.resets = True
+        return True
 
     def experience(self, found: Collected) -> tuple[Experience, dict[str, float]]:
         """Return experience of scored responses, and metrics. A reward model is trained on the verdicts as well."""
@@ -94,7 +120,7 @@ class Annotator:
             found.advantage,
             rollouts.prompt_index,
             found.sequence,
-            old_logp=rollout_logp if config.rollout.old_logp == "rollout" else None,
+            old_logp=rollout_logp if config.rollout.old_logp == "rollout" or config.rollout.train_at_one else None,
             trained=self._trained(found),
             sampled=rollouts.stats is not None,
             rollout_logp=rollout_logp,
@@ -133,6 +159,11 @@ class Annotator:
     def learning(self) -> dict[str, tuple[Policy, Engine]]:
         """Models trained besides the policy, and their engines, by folder in a checkpoint."""
         return {PRIME: (self.prime.model, self.prime.engine)} if self.prime else {}
+
+    @property
+    def kept(self) -> dict[str, Policy]:
+        """Models that are not trained but differ from those that the run began with, by folder in a checkpoint."""
+        return {REFERENCE: self.reference} if self.reference is not None and self.resets else {}
 
     def state_dict(self) -> dict[str, Any]:
         return {name: engine.state_dict() for name, (_, engine) in self.learning.items()}

@@ -7,15 +7,18 @@ with the current weights.
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 import torch
+from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from entrostat.numbers.draws import generator_seed
 
 from ..data import Question
+from ..data.curriculum import Curriculum
 from ..data.prompts import encode_all
 from ..process.clock import Clock
 from ..process.ranks import Ranks
@@ -44,6 +47,14 @@ class Batches:
         self.engine, self.ranks, self.clock = engine, ranks, clock
         self.used = 0
         """Number of batches whose responses have arrived."""
+        self.temperature = config.rollout.sampling.temperature
+        """Sampling temperature of the next request."""
+        self.n = config.rollout.sampling.samples
+        """Responses per prompt of the next request."""
+        self.curriculum: Curriculum | None = None
+        if config.data.curriculum:
+            sizes = [len(source) for source in task.train]
+            self.curriculum = Curriculum(sizes, config.data.curriculum_rate, config.data.curriculum_floor)
         self._pending: deque[tuple[list[Question], Request, Pending]] = deque()
 
     @property
@@ -76,16 +87,33 @@ class Batches:
     def request(self, number: int) -> tuple[list[Question], Request]:
         """Return the questions of a batch, and the request for responses to them."""
         seed = self.config.seed
-        questions = self.task.train_batch(number, self.size, seed)
+        if self.curriculum is None:
+            questions = self.task.train_batch(number, self.size, seed)
+        else:
+            questions = self.task.questions_at(self.curriculum.take(number, self.size, seed))
         prompt_ids = encode_all(self.tokenizer, [question.prompt for question in questions])
         dealt = shares(torch.tensor([len(ids) for ids in prompt_ids]), self.ranks.size)
         return questions, Request(
-            prompt_ids, self.config.rollout.sampling, dealt, generator_seed("rollout", seed, number)
+            prompt_ids,
+            replace(self.config.rollout.sampling, temperature=self.temperature, samples=self.n),
+            dealt,
+            generator_seed("rollout", seed, number),
+            trained=not self.config.rollout.train_at_one,
         )
+
+    def judged(self, prompt_index: Tensor, correct: Tensor) -> None:
+        """Tell the curriculum this rank's verdicts, 1 or 0, (B,), on the responses to the last batch.
+
+        prompt_index: the prompt of each, (B,). All ranks call this, and have the same pass rates afterwards.
+        """
+        if self.curriculum is None:
+            return
+        right = torch.zeros(self.size, dtype=torch.int64).index_add(0, prompt_index, correct.long())
+        self.curriculum.learn((self.ranks.total(right).double() / self.n).tolist())
 
     def metrics(self) -> dict[str, float]:
         """Return metrics since the last call."""
-        return self.engine.metrics()
+        return self.engine.metrics() | (self.curriculum.metrics() if self.curriculum else {})
 
     def in_flight(self) -> list[dict[str, Any]]:
         """Return the responses of all ranks to the requests in flight, which it waits for; all ranks call this.

@@ -30,7 +30,7 @@ from ..tasks import FILES, NO_FILES, generated_task
 from ..tasks.rewards import used
 from ..verifiers.verifier_registry import named_verifiers
 from .room import check_room
-from .rules import check_rules, keeps_groups, make_controller
+from .rules import check_resets, check_rules, check_temperature_loop, keeps_groups, make_controller
 from .telemetry import check_sinks
 
 OF_VERDICTS = frozenset({"w_reinforce", "psr", "nsr"})
@@ -63,6 +63,7 @@ def check(config: TrainConfig) -> None:
         check_contradictions,
         check_rules,
         check_advantage,
+        check_resets,
         check_profile,
         check_task,
         check_evaluation,
@@ -70,6 +71,7 @@ def check(config: TrainConfig) -> None:
         check_model,
         check_targets,
         check_guard,
+        check_temperature_loop,
         *MACHINE,
     )
     require_all(config, parts)
@@ -103,7 +105,8 @@ def check_advantage(config: TrainConfig) -> None:
         raise ValueError(f"advantage {config.advantage!r} needs {', '.join(sorted(missing))}; llmtrain has none")
     name = config.advantage.partition(" ")[0]
     if name == "pass_at_k":  # whose k must fit the group
-        get_advantage(config.advantage)(torch.zeros(config.rollout.n), torch.zeros(config.rollout.n, dtype=torch.int64))
+        n = min(config.rollout.group_sizes)
+        get_advantage(config.advantage)(torch.zeros(n), torch.zeros(n, dtype=torch.int64))
     verdicts = name in OF_VERDICTS or name == "max_rl" or "variant=analytic" in config.advantage
     if verdicts and any(used(config.reward)):
         raise ValueError(
@@ -338,14 +341,14 @@ def check_ranks(config: TrainConfig) -> None:
 
 def check_mini_batches(config: TrainConfig) -> None:
     """Raise ValueError unless a mini-batch divides evenly over ranks, in whole groups if they must stay whole."""
-    ranks, size, n = world_size(config.nproc), config.optim.mini_batch_size, config.rollout.n
+    ranks, size = world_size(config.nproc), config.optim.mini_batch_size
     if keeps_groups(config) and size % ranks:
         raise ValueError(
             f"optim.mini_batch_size {size} must be a multiple of the {ranks} ranks: groups stay whole with layout "
             "shared, advantage prime and controllers that need group_id"
         )
-    if size * n % ranks:
-        raise ValueError(f"optim.mini_batch_size {size} × rollout.n {n} must be a multiple of the {ranks} ranks")
+    if wrong := [n for n in config.rollout.group_sizes if size * n % ranks]:
+        raise ValueError(f"optim.mini_batch_size {size} × rollout.n {wrong[0]} must be a multiple of the {ranks} ranks")
 
 
 def has_key(settings: Any, path: list[str]) -> bool:

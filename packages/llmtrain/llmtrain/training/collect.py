@@ -74,7 +74,8 @@ class Collector:
             **({"groups/kept": groups / (batches * size)} if settings.filter_groups else {}),
         }
         whole, scores = join([part for part, _ in parts]), torch.cat([scores for _, scores in parts], 1)
-        sequence = whole.prompt_index * settings.n + torch.arange(len(whole)) % settings.n
+        n = self.batches.n
+        sequence = whole.prompt_index * n + torch.arange(len(whole)) % n
         shaped = self._shaped(scores)
         found = Collected(whole, sequence, scores[0], shaped, self._advantages(shaped, whole), metrics, dropped)
         return found if self.ranks.size == 1 else self._dealt(found, step)
@@ -89,7 +90,7 @@ class Collector:
         """Return this rank's share of the responses of all ranks."""
         prompts, size = len(found.rollouts.prompt_ids), self.config.optim.mini_batch_size
         parts = mini_batches(prompts, size, self.config.seed, step)
-        to = deal(found, parts, self.config.rollout.n, self.whole_groups, self.ranks)
+        to = deal(found, parts, self.batches.n, self.whole_groups, self.ranks)
         return exchange(found, to, self.ranks)
 
     def _batch(self, step: int, counts: Counter[str]) -> tuple[Rollouts, Tensor]:
@@ -100,7 +101,8 @@ class Collector:
         """
         questions, rollouts = self.batches.next(step)
         before = self.task.failures
-        scores, copied = self._judged(questions, rollouts, self.config.rollout.n)
+        scores, copied = self._judged(questions, rollouts, self.batches.n)
+        self.batches.judged(rollouts.prompt_index, scores[0])
         counts += self.task.failures - before
         counts += Counter(correct=int(scores[0].sum()), copied=copied)
         if self.ranks.size > 1:
@@ -166,7 +168,7 @@ class Collector:
     def _informative(self, rollouts: Rollouts, scores: Tensor) -> Tensor:
         """Return the prompts, ascending and of all ranks, whose responses differ in reward."""
         found = torch.zeros(len(rollouts.prompt_ids), dtype=torch.int64)
-        by_group = scores.view(-1, self.config.rollout.n)
+        by_group = scores.view(-1, self.batches.n)
         differ = (by_group != by_group[:, :1]).any(1)
-        found[rollouts.prompt_index[:: self.config.rollout.n][differ]] = 1
+        found[rollouts.prompt_index[:: self.batches.n][differ]] = 1
         return self.ranks.total(found).nonzero()[:, 0]

@@ -53,10 +53,12 @@ class Experience:
         position = torch.arange(len(owner)) - starts(batch.response_lengths)[owner]
         of_sequences: Any = {"advantage": advantage, "reward": reward, "seq_id": sequence, "group_id": group}
         numbers = {name: x[owner].to(stats.logp.device) for name, x in of_sequences.items()}
+        position = position.to(stats.logp.device)
         before = Tokens(
             old_logp=stats.logp if old_logp is None else old_logp,
             old_entropy=stats.entropy,
-            position=position.to(stats.logp.device),
+            position=position,
+            turn_id=torch.zeros_like(position),
             **stats._asdict(),
             **(numbers | others),
         )

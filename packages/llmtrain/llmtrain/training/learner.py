@@ -88,6 +88,11 @@ class Learner:
         self.planned = dict(planned)
         return to_floats(merge(updates))
 
+    def forget(self) -> None:
+        """Begin AdamW's moments anew if they are to go with the reference policy, which was reset."""
+        if self.config.reset_with_reference:
+            self.engine.forget()
+
     def leave_out(self) -> dict[str, float]:
         """Take no update of a rollout step; return no metrics."""
         self.planned = {}

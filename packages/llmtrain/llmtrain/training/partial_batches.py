@@ -45,7 +45,7 @@ class PartialBatches(Batches):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.n, self.limit = self.config.rollout.n, self.config.rollout.max_new_tokens
+        self.limit = self.config.rollout.max_new_tokens
         self._passes: deque[Pass] = deque()
         nothing = torch.empty(0, dtype=torch.long)
         self._held = Rollouts([], nothing, nothing, torch.empty(0), nothing, nothing.bool())

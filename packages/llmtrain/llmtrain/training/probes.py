@@ -48,9 +48,10 @@ class Prober:
         """Return this rank's answers by the current policy, to whole groups. Raises RolloutError."""
         with self._aside():
             prompt_ids = encode_all(self.tokenizer, [question.prompt for question in self.questions])
-            sampling = replace(self.config.rollout.sampling, samples=self.config.log.probe_samples)
+            samples, heat = self.config.log.probe_samples, self.collector.batches.temperature
+            sampling = replace(self.config.rollout.sampling, samples=samples, temperature=heat)
             shares = [list(range(rank, len(prompt_ids), self.ranks.size)) for rank in range(self.ranks.size)]
-            request = Request(prompt_ids, sampling, shares, SEED)
+            request = Request(prompt_ids, sampling, shares, SEED, trained=not self.config.rollout.train_at_one)
             rollouts = engine.submit(request)()
             check_answer(rollouts, request, engine.version or 0, self.ranks.rank)
             return rollouts

@@ -32,6 +32,18 @@ def keeps_groups(config: TrainConfig) -> bool:
     return looks_across or "group_id" in make_controller(config).needs
 
 
+def check_resets(config: TrainConfig) -> None:
+    """Raise ValueError if a reset of the reference policy is asked for that cannot be, or on which nothing depends."""
+    periods = {part.name: int(getattr(part, "reset_every", 0)) for part in make_controller(config).parts}
+    asked = next((f"{name}.reset_every {every}" for name, every in periods.items() if every), "")
+    if asked and config.engine.name == "deepspeed" and config.engine.zero_stage == 3:
+        raise ValueError(f"{asked} needs engine.zero_stage 2 or lower, with whole weights on every rank to copy; got 3")
+    if asked and config.advantage == "prime":
+        raise ValueError(f"{asked} would change the rewards of advantage prime, which have the same reference: use 0")
+    if config.optim.reset_with_reference and not asked:
+        raise ValueError("optim.reset_with_reference needs a reset of the reference: set reset_every, as of kl_ref")
+
+
 def check_rules(config: TrainConfig) -> None:
     """Raise ValueError if a rule is unknown; with its last frame, if one of the user's own raises on a few tokens."""
     controller, name = make_controller(config), config.advantage
@@ -46,6 +58,22 @@ def check_rules(config: TrainConfig) -> None:
             call(config)
         except Exception as error:
             raise ValueError(f"{kind} {spec!r} fails on a few tokens: {told(error, call).line}") from error
+
+
+def check_temperature_loop(config: TrainConfig) -> None:
+    """Raise ValueError if settings do not suit a controller that sets the sampling temperature."""
+    if make_controller(config).temperature is None:
+        return
+    rollout, name = config.rollout, config.controller
+    if rollout.temperature != 1:
+        raise ValueError(f"controller {name!r} sets the sampling temperature: leave rollout.temperature at 1")
+    wrong = {
+        "rollout.train_at_one": rollout.train_at_one,
+        "rollout.partial_tokens": rollout.partial_tokens,
+        "topology.staleness": config.topology.staleness,
+    }
+    if asked := [key for key, value in wrong.items() if value]:
+        raise ValueError(f"controller {name!r} sets the sampling temperature of each step: leave out {asked[0]}")
 
 
 def try_controller(config: TrainConfig) -> None:

@@ -57,6 +57,7 @@ class Step:
 
     def take(self, step: int) -> dict[str, float]:
         """Take a rollout step; return its metrics."""
+        given = self._set_temperature(step) | self._set_group_size(step)
         with self.clock.phase("other"):
             self.sending.send(step)
             asked = self.held_out.ask(step)
@@ -64,16 +65,21 @@ class Step:
             self.sending.release()
             evaluated = self.held_out.measure(asked, step)
 
+            at_one = self.config.rollout.train_at_one  # the samples are of another temperature
+            self.annotator.set_temperature(1.0 if at_one else self.collector.batches.temperature)
             self.policy.support = self.controller.support  # of the last observation, in statistics and in the update
+            if self.annotator.reset_reference(step):
+                self.learner.forget()
             experience, learned = self.annotator.experience(found)
             tokens, rollouts = experience.before, found.rollouts
             entropy = self.ranks.mean(tokens.get("entropy"))
-            gap = {} if experience.sampled else mismatch(tokens.get("logp"), rollouts.logp, self.ranks)
+            gap = {} if experience.sampled or at_one else mismatch(tokens.get("logp"), rollouts.logp, self.ranks)
             near = self.guard.allows("mismatch", gap.get("mismatch/logp_gap", 0.0))
             proceeds = self.guard.allows("entropy", entropy) and near
 
             self.controller.observe(self.observed(step, entropy))
             metrics = {
+                **given,
                 **evaluated,
                 **to_floats(self.trace.observe(entropy)),
                 **found.metrics,
@@ -94,6 +100,20 @@ class Step:
         if shown >= 0:
             self._log_response(step, found, shown, table)
         return updates | metrics | peaks() | self.guard.metrics() | self._times(metrics["tokens"])
+
+    def _set_temperature(self, step: int) -> dict[str, float]:
+        """Set the sampling temperature of this step, and evaluate at that of evaluations; return it if it moves."""
+        rollout, asked = self.config.rollout, self.controller.temperature
+        moves = asked is not None or isinstance(rollout.temperature, str)
+        heat = rollout.temperature_at(step, self.config.steps) if asked is None else float(asked)
+        self.collector.batches.temperature = heat
+        self.annotator.set_temperature(rollout.sampling.temperature)
+        return {"temperature": heat} if moves else {}
+
+    def _set_group_size(self, step: int) -> dict[str, float]:
+        """Set the number of responses per prompt of this step; return it if it moves."""
+        self.collector.batches.n = self.config.rollout.n_at(step, self.config.steps)
+        return {"rollout/n": float(self.collector.batches.n)} if isinstance(self.config.rollout.n, str) else {}
 
     def observed(self, step: int, entropy: float) -> StepStats:
         """Return what the controller observes."""

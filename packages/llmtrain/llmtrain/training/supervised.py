@@ -1,6 +1,12 @@
-"""Supervised warm-up: cross-entropy on the response tokens of (prompt, response) pairs.
+"""Supervised warm-up: cross-entropy, or GEM, on the response tokens of (prompt, response) pairs.
 
 examples ─► token ids ─► batch ─► share of each rank ─► [micro-batch ─► policy ─► −Σ log π / N ─► backward]* ─► step
+
+GEM with a linear h (Li et al. 2025, arXiv 2408.16673; `gem_loss` of their sft_trainer.py) is the loss
+−Σ_a q_a (log p_y − log p_a), with p = softmax(z), and q = softmax(z/β) without gradient. In z its gradient is q − e_y,
+that of β times the cross-entropy of q. So it is trained as cross-entropy of the policy at temperature β, from the fused
+head, and the loss that is reported is that cross-entropy. The authors' other h weights a token's terms by
+σ(.01·(z_a − z_y)), which is nearly ½ for all of them: half the gradient, which AdamW does not see.
 
 Layouts, micro-batches, engines and ranks are the same as in training, and N counts the response tokens of all ranks:
 the update does not depend on the split of the batch.
@@ -93,7 +99,8 @@ def warm_up(
 def update(policy: Policy, engine: Engine, batch: Batch, micro_batch_tokens: int) -> float:
     """Take one optimizer step on −Σ log π / N over the response tokens of all ranks; `batch` is this rank's share.
 
-    Returns the loss (nats) over all ranks. It is the policy gradient with an advantage of 1.
+    Returns the loss (nats) over all ranks. It is the policy gradient with an advantage of 1, times the temperature of
+    the policy, so that its gradient in the logits is π − e_y at every temperature: GEM's, where that is β.
     """
     ones = torch.ones(int(batch.response_lengths.sum()), device=policy.model.device)
     plan = make("reinforce").plan(Tokens(logp=None, old_logp=None, advantage=ones), engine.ranks.reduce)
@@ -101,7 +108,7 @@ def update(policy: Policy, engine: Engine, batch: Batch, micro_batch_tokens: int
     total = torch.zeros((), dtype=torch.float64)
     for some in padded(slices, engine.begin(len(slices))):
         loss, _ = policy.loss(batch, some, plan, batch.response_index(some).to(ones.device))
-        engine.backward(loss)
+        engine.backward(loss * policy.temperature)
         total += loss.detach().cpu()
     engine.step()
     return float(engine.ranks.total(total))

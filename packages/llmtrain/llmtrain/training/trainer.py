@@ -81,7 +81,7 @@ class Trainer:
         if config.device == "cpu" and not config.threads:
             torch.set_num_threads(min(torch.get_num_threads(), self._threads_that_help()))
         self.task = self._fitting(get_task(config))
-        self.policy = Policy(self.model, config.rollout.temperature, layout=config.optim.layout)
+        self.policy = Policy(self.model, config.rollout.sampling.temperature, layout=config.optim.layout)
         known = state["roll_backs"] if state and "roll_backs" in state else 0
         self.roll_backs = known if roll_backs is None else roll_backs
         lowered = replace(config.optim, lr=config.optim.lr * config.guard.lr_factor**self.roll_backs)
@@ -126,6 +126,8 @@ class Trainer:
         torch.manual_seed(config.seed)
         if state:
             self.collector.batches.resume(state["batches"], state.get("in_flight", []))
+            if self.collector.batches.curriculum and "curriculum" in state:
+                self.collector.batches.curriculum.load_state_dict(state["curriculum"])
             self.evaluator.start = state["prompt_entropy"]
             torch.set_rng_state(state["rng"])
         self.log: RunLog | NoLog = NoLog()
@@ -157,7 +159,7 @@ class Trainer:
         rollout = self.config.rollout
         table: Any = self.model.get_input_embeddings()
         inside = sum(weight.numel() for weight in self.model.parameters()) - table.weight.numel()
-        return threads_that_help(inside // layers, rollout.prompts * rollout.n // self.config.nproc)
+        return threads_that_help(inside // layers, rollout.prompts * max(rollout.group_sizes) // self.config.nproc)
 
     def _start_rollout(self, folder: Path) -> RolloutEngine:
         """Start the rollout engine with the model in a folder, after all permanent GPU memory is allocated.
@@ -190,7 +192,7 @@ class Trainer:
             limit = prompt_limit(self.config)
             fits = partial(within, self.tokenizer, limit=limit)
             task = task.keep(fits, f"their prompts have more than data.max_prompt_length {limit} tokens")
-        task.try_out(self.config.rollout.n)
+        task.try_out(max(self.config.rollout.group_sizes))
         return task
 
     def _evaluator(self) -> Evaluator:
@@ -244,8 +246,11 @@ class Trainer:
             "rng": torch.get_rng_state(),
             "roll_backs": self.roll_backs,
         }
+        if self.collector.batches.curriculum:
+            state["curriculum"] = self.collector.batches.curriculum.state_dict()
         models = {"": (self.policy, self.engine)} | self.annotator.learning
-        path = save_checkpoint(self.config.out, self.step, models, self.tokenizer, state, self._to_keep)
+        kept = self.annotator.kept
+        path = save_checkpoint(self.config.out, self.step, models, self.tokenizer, state, self._to_keep, kept)
         self._saved_step = self.step
         return path
 

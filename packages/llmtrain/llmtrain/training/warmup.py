@@ -52,6 +52,8 @@ def cached_path(config: TrainConfig) -> Path:
     """Return the path of this configuration's warmed-up model; its name hashes everything that it depends on."""
     shape = {name: getattr(config.model, name) for name in SHAPE}
     key: dict[str, Any] = {"model": {"path": None} | shape, "sft": to_dict(config.sft)}
+    if config.sft.loss == "cross_entropy":  # leaves the names of older models as they were
+        del key["sft"]["loss"], key["sft"]["gem_beta"]
     if config.data.train_files:
         key["data"] = {name: getattr(config.data, name) for name in PUT}
         if config.data.choice_seed:  # 0 leaves the names of older models as they were
@@ -80,7 +82,7 @@ def start_model(config: TrainConfig, progress: Progress | None = None) -> Path:
     path = cached_path(config)
     if not path.is_dir():
         with closing(get_task(config)) as task:
-            task.try_out(config.rollout.n)
+            task.try_out(max(config.rollout.group_sizes))
         build_and_warm_up(config, path, progress)
     return path
 
@@ -106,7 +108,7 @@ def build_and_warm_up(
     model = first_model(config, len(tokenizer))
     if together:
         model.train().to(torch.device(config.device))
-    policy = Policy(model, layout=config.optim.layout)
+    policy = Policy(model, sft.gem_beta if sft.loss == "gem" else 1.0, layout=config.optim.layout)
     steps = max(sft.steps, 1)
     engine = make_engine(config, policy, optim(sft.lr, steps), steps, alone=not together)
     if sft.steps:

@@ -70,7 +70,10 @@ class WeightsProof:
         questions = self.batches.task.train_batch(0, prompts, config.seed)
         ids = encode_all(self.batches.tokenizer, [question.prompt for question in questions])
         sampling = replace(
-            config.rollout.sampling, samples=1, max_new_tokens=min(TOKENS, config.rollout.max_new_tokens)
+            config.rollout.sampling,
+            samples=1,
+            max_new_tokens=min(TOKENS, config.rollout.max_new_tokens),
+            temperature=self.policy.temperature,
         )
         rollouts = Sampler(self.engine, self.batches.tokenizer, seed, self.ranks.size).generate(ids, sampling)
         batch, lengths = Batch.of(rollouts), rollouts.response_lengths

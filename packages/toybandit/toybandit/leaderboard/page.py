@@ -41,7 +41,7 @@ for all. Controllers with a target aim at {TARGET:g} nats.
 | column | meaning |
 |---|---|
 | entropy, reward | of the final policy: mean entropy over states (nats), expected reward |
-| target error | distance of the mean entropy over the last third of the rollouts from the target |
+| target error | distance of the mean entropy over the last third of the rollouts (of the samples) from the target |
 | gap | highest reward of any policy with the same entropy, minus the reward |
 | settling | rollouts until the entropy stays within ±{SETTLED:g} of the target to the end, median over seeds |
 

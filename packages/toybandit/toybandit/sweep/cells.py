@@ -24,8 +24,9 @@ class Cell:
     def key(self) -> str:
         """Name of the cell, the same for the same run in any grid."""
         settings = {**self.config.resolved(), "seed": self.seed}
-        if not settings["label_noise"]:
-            del settings["label_noise"]  # sweeps from before the setting go on
+        for name in ("label_noise", "temperature"):
+            if not settings[name]:
+                del settings[name]  # sweeps from before the setting go on
         asked = json.dumps(settings, sort_keys=True)
         return hashlib.sha256(asked.encode()).hexdigest()[:16]
 

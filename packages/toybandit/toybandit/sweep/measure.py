@@ -54,7 +54,8 @@ def results(trajectory: Trajectory, target: Array) -> dict[str, Array]:
     """Return the results of each run, (runs,) each. Undefined results are NaN.
 
     target: target entropy (runs,), or at each rollout (runs, rollouts); NaN without one.
-    *_held are means over the last third of the rollouts, target_error is that of entropy − target. frontier is the
+    *_held are means over the last third of the rollouts, at the temperature of the samples, target_error is that of
+    entropy − target. *_final are of the last policy, at temperature 1. frontier is the
     highest reward possible at the run's final entropy, gap is frontier − reward_final; all three are NaN for episodes.
     settling is the first rollout from which the entropy stays within ±SETTLED of the target; infinity if never.
     """
@@ -74,6 +75,8 @@ def results(trajectory: Trajectory, target: Array) -> dict[str, Array]:
     reward = mean_reward(trajectory.probabilities, trajectory.success)
     final = mean_entropy(trajectory.probabilities)
     finite, frontier = np.isfinite(final), np.full(trajectory.runs, np.nan)
+    if "temperature" in trajectory.metrics:  # the samples are not the policy's
+        found["entropy_final"] = final
     highest = np.log(trajectory.success.shape[-1])
     frontier[finite] = best_reward(trajectory.success[finite], np.minimum(final[finite], highest))
     return found | {"reward_final": reward, "frontier": frontier, "gap": frontier - reward}
