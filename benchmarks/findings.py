@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 from agreement import agreement
+from heated import heated
 from objectives import objectives
 from studies import AVERAGE, BASELINE, BEST, DOCS, REWARD, SCORES, STUDIES, Results, cell, results, signed
 
@@ -65,7 +66,7 @@ def page(found: Sequence[Results]) -> str:
         parts += section(one)
         if one.study.repeating in named:
             parts += between(named[one.study.repeating], one)
-    return "\n\n".join([*parts, *objectives(), *agreement()]) + "\n"
+    return "\n\n".join([*parts, *objectives(), *heated(), *agreement()]) + "\n"
 
 
 def choices(found: Sequence[Results]) -> list[str]:

@@ -122,35 +122,22 @@ def test_a_chain_by_hand():
     assert plan.entropy_coef.item() == pytest.approx(0.15)
 
 
-@pytest.mark.parametrize(
-    ("spec", "first", "second", "what"),
-    [
-        ("positive_reweight+entropic", "positive_reweight", "entropic", "the weights of tokens"),
-        ("entropic+clip_higher+positive_reweight", "entropic", "positive_reweight", "the weights of tokens"),
-        ("adaptive_entropy+thermostat", "adaptive_entropy", "thermostat", "the entropy bonus"),
-    ],
-)
-def test_two_loops_on_one_actuator(spec, first, second, what):
-    with pytest.raises(ValueError, match=f"{first!r} and {second!r} are both closed loops on {what}"):
-        make(spec)
+LOOPS = "'{}' and '{}' are both closed loops on the {}"
+WRONG = [
+    ("positive_reweight+entropic", {}, LOOPS.format("positive_reweight", "entropic", "weights of tokens")),
+    ("entropic+clip_higher+positive_reweight", {}, LOOPS.format("entropic", "positive_reweight", "weights of tokens")),
+    ("entropic+thermostat", {"mode": "reweight"}, LOOPS.format("entropic", "thermostat", "weights")),
+    ("entropic+thermostat", {"mode": "both"}, LOOPS.format("entropic", "thermostat", "weights")),
+    ("adaptive_entropy+thermostat", {}, LOOPS.format("adaptive_entropy", "thermostat", "entropy bonus")),
+    ("adaptive_entropy+thermostat", {"mode": "both"}, LOOPS.format("adaptive_entropy", "thermostat", "entropy bonus")),
+    ("positive_only+steer+negative_only", {}, "'negative_only' and 'positive_only' contradict each other"),
+]
 
 
-@pytest.mark.parametrize(
-    ("other", "mode", "what"),
-    [
-        ("entropic", "reweight", "the weights"),
-        ("entropic", "both", "the weights"),
-        ("adaptive_entropy", "both", "the entropy bonus"),
-    ],
-)
-def test_a_loop_shares_none_of_its_actuators(other, mode, what):
-    with pytest.raises(ValueError, match=f"{other!r} and 'thermostat' are both closed loops on {what}"):
-        make(f"{other}+thermostat", mode=mode)
-
-
-def test_parts_that_leave_nothing():
-    with pytest.raises(ValueError, match="'negative_only' and 'positive_only' contradict each other"):
-        make("positive_only+steer+negative_only")
+@pytest.mark.parametrize(("spec", "settings", "message"), WRONG)
+def test_parts_that_contradict_each_other(spec, settings, message):
+    with pytest.raises(ValueError, match=message):
+        make(spec, **settings)
 
 
 def test_schedules_are_no_loops():
