@@ -4,7 +4,7 @@ import pytest
 
 from entrostat.settings.field_types import merge
 from entrostat.settings.plain_yaml import dump_yaml, load_yaml, parse_yaml
-from llmtrain.settings.config import TrainConfig
+from llmtrain.settings.config import DataConfig, RewardConfig, TaskConfig, TopologyConfig, TrainConfig
 from llmtrain.settings.nested import to_dict
 from llmtrain.settings.presets import PRESETS, get_preset, read_config
 
@@ -154,3 +154,19 @@ def test_a_tilde_in_a_file_is_the_home_folder(tmp_path, monkeypatch):
     config = read_config(["--config", str(tmp_path / "c.yaml")], "llmtrain train")
     assert (config.out, config.model.path) == (f"{tmp_path}/run", f"{tmp_path}/model")
     assert config.data.train_files == (f"{tmp_path}/a.jsonl", "b~/c")
+
+
+CURRICULA = {
+    r"raise task\.train_problems 31": {"task": TaskConfig(train_problems=31)},
+    r"leave out data\.weights": {"data": {"weights": {"easy": 2.0}}},
+    r"reward\.verdict_weight 0": {"reward": RewardConfig(verdict_weight=0.0, format="boxed")},
+    r"topology\.staleness": {"topology": TopologyConfig(name="ray", staleness=1)},
+}
+
+
+@pytest.mark.parametrize("said", CURRICULA)
+def test_curricula_that_cannot_be_drawn_are_refused(said):
+    changes = dict(CURRICULA[said])
+    with pytest.raises(ValueError, match=said):
+        TrainConfig(data=DataConfig(curriculum=True, **changes.pop("data", {})), **changes)
+    TrainConfig(data=DataConfig(curriculum=True), task=TaskConfig(train_problems=32))

@@ -669,6 +669,12 @@ class TrainConfig:
                 "data.curriculum needs verdicts before it draws again: set topology.staleness and "
                 "rollout.partial_tokens to 0"
             )
+        batch, made = self.rollout.gen_batch_size or self.rollout.prompts, self.task.train_problems
+        if self.data.curriculum and not self.data.train_files and batch > made:
+            yield (
+                f"data.curriculum draws {batch} different questions for a batch: raise task.train_problems {made}, or "
+                "lower rollout.prompts"
+            )
         if self.data.curriculum and not self.reward.verdict_weight:
             yield "data.curriculum goes by verdicts, which reward.verdict_weight 0 leaves out of the training"
         if self.reward.overlong_buffer > self.rollout.max_new_tokens:
