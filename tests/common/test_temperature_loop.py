@@ -1,11 +1,12 @@
 """temperature_loop against numbers worked out by hand, and loops on the temperature in chains."""
 
+import warnings
 from math import log, nan
 
 import pytest
 import torch
 
-from entrostat import StepStats, Tokens, chain, make
+from entrostat import CompositionWarning, StepStats, Tokens, chain, make
 
 
 def after(*entropies, **settings) -> float:
@@ -57,6 +58,24 @@ def test_two_loops_on_the_temperature_are_refused():
         chain(make("temperature_loop"), make("thermostat", mode="temperature"))
     assert make("clip_higher").temperature is None
     assert make("clip_higher+temperature_loop").temperature == 1
+
+
+@pytest.mark.parametrize("spec", ["clip_higher+temperature_loop", "thermostat mode=temperature"])
+def test_a_temperature_that_nobody_reads_is_told_once(spec):
+    name, _, mode = spec.partition(" mode=")
+    deaf, heard = (make(name, target=0.5, **({"mode": mode} if mode else {})) for _ in range(2))
+    planned = {"thermostat/spread": 0.3, "thermostat/updates": 1.0}
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        for entropy in (0.4, 0.3, 0.2, 0.2):
+            deaf.observe(StepStats(entropy=entropy, planned=planned))
+    assert [w.category for w in found] == [CompositionWarning]
+    assert "sets the sampling temperature, and nobody has read it" in str(found[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for entropy in (0.4, 0.3, 0.2, 0.2):
+            assert heard.temperature is not None
+            heard.observe(StepStats(entropy=entropy, planned=planned))
 
 
 def test_the_updates_stay_as_they_are():

@@ -55,7 +55,7 @@ SMALL = {
     "--rollout.max-new-tokens 4 --optim.mini-batch-size 1",
 }
 """Flags that make a command small, or one with such arguments; they come last, so they hold."""
-MODELS = ("Qwen2.5-Math-7B", "MODEL", "runs/my-model", "models/smollm2-arithmetic")
+MODELS = ("Qwen2.5-Math-7B", "MODEL", "runs/my-model", "models/smollm2-arithmetic", "models/gem-0")
 RUNS = ("runs/countdown", "runs/demo/grpo", "runs/x", "runs/math")
 FILES = {
     **{f"{name}.parquet": (name,) for name in ("DAPO-Math-17k", "aime24", "aime25", "amc23", "math500")},

@@ -66,6 +66,8 @@ class Chain(Controller):
         self.name = "+".join(part.name for part in (surrogate, *parts))  # type: ignore[misc]
         self.samples = SampleWatch((surrogate, *parts))
         self.scheduling = Scheduling((surrogate, *parts))
+        self._temperature_read = False
+        """True once the caller has asked for the temperature, or was warned."""
         self._needs = [(part, needs_of(part)) for part in (surrogate, *parts)]
         """Fields that each part needs."""
 
@@ -86,7 +88,8 @@ class Chain(Controller):
 
     @property
     def temperature(self) -> Tensor | None:
-        return next((part.temperature for part in self.parts if part.temperature is not None), None)
+        self._temperature_read = True
+        return self._temperature
 
     def plan(
         self, tokens: Tokens, reduce: LocalReduce | None = None, seed: int | Tensor = 0, step: int | Tensor = 0
@@ -121,6 +124,17 @@ class Chain(Controller):
         stats = self.scheduling.observe(stats)
         for part in self._observing:
             part.observe(stats)
+        moved = self._temperature
+        if not self._temperature_read and moved is not None and bool((moved != 1).any()):
+            self._temperature_read = True
+            _warn(
+                f"{self.name!r} sets the sampling temperature, and nobody has read it: sample each rollout at "
+                "`controller.temperature`, or its entropy stays as it is"
+            )
+
+    @property
+    def _temperature(self) -> Tensor | None:
+        return next((part.temperature for part in self.parts if part.temperature is not None), None)
 
     def resets_reference(self, step: int) -> Tensor:
         due = torch.tensor(False)

@@ -72,6 +72,7 @@ def built(spec: str, settings: Mapping[str, Any], batch: Ragged | None = None) -
     planned: Mapping[str, Tensor] = {}
     for step, entropy in enumerate(ENTROPIES):
         controller.observe(stats(entropy, step, planned))
+        _ = controller.temperature  # read, as a trainer does
         planned = plan_of(controller, batch, everything(batch)).info
     return controller
 
@@ -95,7 +96,7 @@ def apart(found: Tensor, expected: Tensor) -> float:
 
 
 def acts(spec: str, settings: Mapping[str, Any]) -> str:
-    """It changes the update of the surrogate alone in some mini-batch."""
+    """It changes the update of the surrogate alone in some mini-batch, or sets the sampling temperature."""
     controller = built(spec, settings)
     if not controller.parts:
         return ""
@@ -104,6 +105,9 @@ def acts(spec: str, settings: Mapping[str, Any]) -> str:
     for entropy in ENTROPIES:
         planned = plan_of(controller, first, everything(first)).info
         controller.observe(stats(entropy, len(ENTROPIES), planned))
+        heat = controller.temperature
+        if heat is not None and bool((heat != 1).any()):
+            return ""
         for batch in map(ragged_batch, SEEDS):
             whole = everything(batch)
             if apart(gradient(controller, batch, whole), gradient(surrogate, batch, whole)) > TOLERANCE:
@@ -229,6 +233,7 @@ def _coefficients(
     planned: Mapping[str, Tensor] = {}
     for step, entropy in enumerate(ENTROPIES):
         controller.observe(stats(entropy * scale, step, planned))
+        _ = controller.temperature
         plan = controller.plan(tokens, seed=3, step=9)
         planned = plan.info
     return plan.coefficients(tokens.get("logp"), tokens.get("entropy"))
