@@ -71,6 +71,17 @@ def test_evaluations_are_at_one(small, tmp_path):
     assert first[0] == first[1]
 
 
+def test_the_last_evaluation_is_at_one_too(small, tmp_path):
+    trainer = Trainer(heated(small, tmp_path / "run"), small.model.path)
+    trainer.run()
+    last = read_metrics(trainer.config.out)[-1]
+    trainer.policy.temperature = 1.0
+    again = trainer.held_out.measure(trainer.held_out.ask(3, last=True), 3)
+    assert last["eval/entropy"] == pytest.approx(again["eval/entropy"])
+    trainer.policy.temperature = 0.7
+    assert last["eval/entropy"] > 1.02 * trainer.held_out.measure(trainer.held_out.ask(3, last=True), 3)["eval/entropy"]
+
+
 @pytest.mark.parametrize("controller", ["thermostat", "temperature_loop"])
 def test_a_loop_goes_on_where_it_stopped(small, tmp_path, controller):
     args = {"mode": "temperature"} if controller == "thermostat" else {}
