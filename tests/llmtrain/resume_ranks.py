@@ -25,12 +25,14 @@ CLOSED_LOOPS = {
     "arbitrary_entropy": {},
     "entrocraft": {},
     "entropic": {"target": "linear(0.9x, 0.5x, 8)"},
+    "epo": {},
     "flexible_clip": {},
     "papo": {},
     "positive_reweight": {},
     "repo_r": {},
     "siren": {"top_p": 0.9},
     "stare": {},
+    "temperature_loop": {},
     "thermostat": {"target": "0.8x"},
 }
 """Controllers with a state, and their hyperparameters."""

@@ -19,7 +19,7 @@ from ..settings.renamed import current_keys
 from .comparison import Run
 
 KEPT = re.compile(
-    r"entropy|reward|verify/copied|grad_norm|response_length|eval/.*|[^/]+/target|thermostat/(anchor|bonus)"
+    r"entropy|temperature|reward|verify/copied|grad_norm|response_length|eval/.*|[^/]+/target|thermostat/(anchor|bonus)"
 )
 """Names of the metrics that are kept."""
 DIGITS = 6
