@@ -18,7 +18,7 @@ def test_every_hyperparameter_has_a_control(name):
         assert control.default == known[control.label]["default"]
         allowed = known[control.label]["allowed"]
         assert control.options == (allowed if isinstance(allowed, tuple) else ())
-        assert control.low == {"[0": 0.0, "[1": 1.0}.get(str(allowed)[:2])
+        assert control.low == {"[0": 0.0, "[1": 1.0, "[3": 3.0}.get(str(allowed)[:2])
         assert control.help
     assert part.rule
 

@@ -84,7 +84,6 @@ def test_the_version_is_that_of_the_weights(policy):
     ("changes", "shares", "told"),
     [
         ({}, [range(3)], True),
-        ({"temperature": 0.5}, [range(3)], False),
         ({"old_logp": "trainer"}, [range(3)], False),
         ({"old_logp": "rollout"}, [range(3)], True),
         ({"old_logp": "rollout"}, [range(2), [2]], False),
@@ -94,12 +93,14 @@ def test_the_version_is_that_of_the_weights(policy):
 def test_statistics_are_told_where_they_are_those_of_the_policy(policy, tmp_path, changes, shares, told):
     """Not by one of several ranks, which exchange responses, nor of responses that go on, nor by a copy.
 
-    Nor at a temperature other than the policy's.
+    Nor of responses that are not trained on, whose temperature may be another.
     """
-    config = replace(CONFIG, **changes)
-    assert (HFEngine(*policy, config).submit(request(*shares))().stats is not None) == told
+    config, asked = replace(CONFIG, **changes), request(*shares)
+    trained = replace(asked, trained=True)
+    assert (HFEngine(*policy, config).submit(trained)().stats is not None) == told
+    assert HFEngine(*policy, config).submit(asked)().stats is None
     save(*policy, tmp_path)
-    assert CopyEngine(tmp_path, config).submit(request(*shares))().stats is None
+    assert CopyEngine(tmp_path, config).submit(trained)().stats is None
 
 
 def spoil(rollouts, name):
