@@ -44,13 +44,15 @@ def panel(axes: Any, standings: Sequence[Standing], success: Array) -> None:
     short = highest - best
     axes.plot(entropy[short > 0], short[short > 0], color="black", linewidth=1.2, label="frontier")
     axes.axvline(TARGET, color=AIMED, linewidth=0.8, linestyle=":", label=f"target {TARGET:g}")
+    gaps = [highest - standing.reward.value for standing in standings if standing.reward]
+    least = min((gap for gap in gaps if gap > 0), default=1e-6)  # one that earns all has no place on a log scale
     for aimed, colour, label in ((False, FREE, "without a target"), (True, AIMED, "with a target")):
         marks = [standing for standing in standings if standing.entry.has_target == aimed]
         x, y = np.array([s.entropy for s in marks]), highest - np.array([s.reward for s in marks])
+        y = np.maximum(y, least)
         whiskers = {"xerr": _whisker(x), "yerr": _whisker(y)}
         axes.errorbar(x[:, 0], y[:, 0], **whiskers, fmt="o", ms=4, lw=0.7, color=colour, label=label)
     axes.set_yscale("log")
-    least = min(highest - standing.reward.value for standing in standings if standing.reward)
     axes.set_ylim(1.2 * short.max(), least / 2)
     axes.set_xlim(0, entropy[0])
     axes.set(xlabel="entropy of the final policy (nats)", ylabel=f"expected reward below {highest:.3g}")
