@@ -1,7 +1,7 @@
-"""When does entropy control pay in a language model? docs/findings.md and its pictures, from compact logs.
+"""Studies of entropy control in a language model: docs/findings.md and its pictures, from compact logs.
 
     python benchmarks/findings.py             write the page from the logs in docs/data/findings
-    python benchmarks/findings.py --seeds 2   of the first two seeds alone, while the others are being trained
+    python benchmarks/findings.py --seeds 2   the same of the first two seeds, while the others are being trained
     python benchmarks/findings.py --commands  print the command that trains each study
 
 The commands resume: runs with a compact log in docs/data/findings are not trained again, and others continue from their

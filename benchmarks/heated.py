@@ -9,9 +9,9 @@ import json
 from dataclasses import replace
 
 import numpy as np
-from studies import BASELINE, BEST, DOCS, REWARD, STUDIES, Study, results, signed
+from studies import BASELINE, BEST, DOCS, REWARD, STUDIES, Study, cell, results, signed
 
-from llmtrain.studies.baseline import ALIKE, Difference, differences
+from llmtrain.studies.baseline import ALIKE, differences
 from llmtrain.studies.standings import Standing
 
 NAME = "countdown_temperature"
@@ -55,7 +55,7 @@ def heated() -> list[str]:
     ]
     for one in sorted(standings, key=lambda one: -one.mean(columns[1])):
         name = one.entry.name
-        cells = [cell(one, column, against[column].get(name)) for column in columns]
+        cells = [cell(one.mean(column), against[column].get(name)) for column in columns]
         numbers = f"{one.mean('entropy'):.3f} | {one.mean('entropy at 1.0'):.3f} | {last[name]:.2f}"
         lines.append(f"| `{name}` | {numbers} | {' | '.join(cells)} |")
     parts = ["## Does a loop on the temperature do as well?", TEXT, f"    {found.study.command}"]
@@ -75,11 +75,6 @@ def last_temperature(runs: list) -> float:
     """Return the mean sampling temperature of the last step, 1 without a loop."""
     series = [run.series("temperature")[1] for run in runs]
     return float(np.mean([values[-1] if len(values) else 1.0 for values in series]))
-
-
-def cell(standing: Standing, column: str, difference: Difference | None) -> str:
-    mean = f"{standing.mean(column):.3f}"
-    return mean if difference is None else f"{mean} ({signed(difference)})"
 
 
 def answer(standings: list[Standing], heats: list[str]) -> str:

@@ -7,7 +7,7 @@ registries and from the committed results, never typed.
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
@@ -29,16 +29,18 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 ITEMS = Path(__file__).with_name("coverage.yaml")
 KEYS = {"item", "what", "here", "none"}
+BAR = r"\|"
+"""Bar within a cell of a table."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a pointer points to."""
+    """Entry of the page that a pointer points to."""
 
     here: str
     """Its name on the page, with a link."""
     measured: str = ""
-    """What was measured of it; "" for nothing."""
+    """Measurements of it, in words; "" for none."""
     named: tuple[tuple[str, str], ...] = ()
     """Kind and name of each entry of a registry that it stands for."""
     recipes: tuple[str, ...] = ()
@@ -65,7 +67,7 @@ class Paper:
     """Start of its figures' names."""
     recipes: str
     """Folder of its recipes."""
-    rows: list[Row] = field(default_factory=list)
+    rows: tuple[Row, ...]
 
 
 @cache
@@ -117,12 +119,8 @@ def recipe(pattern: str) -> Found:
 
 def controller(name: str) -> Found:
     """Return a controller or a surrogate."""
-    try:
-        import_module("entrostat").make(name)
-    except ValueError as error:
-        raise ValueError(f"there is no controller {name!r}: {error}") from None
     if name not in CONTROLLERS:
-        raise ValueError(f"{name!r} is not one controller's own name")
+        raise ValueError(f"there is no controller {name!r}: python -m entrostat list names them")
     return Found(f"[`{name}`](controllers.md)", compared(name))
 
 
@@ -189,13 +187,13 @@ def read_papers(content: Mapping[str, Any]) -> list[Paper]:
     """
     papers = []
     for entry in content["papers"]:
-        paper = Paper(*(entry[key] for key in ("title", "claims", "figures", "recipes")))
+        rows = []
         for item in entry["items"]:
             try:
-                paper.rows.append(read_row(item))
+                rows.append(read_row(item))
             except ValueError as error:
-                raise ValueError(f"coverage.yaml: {paper.claims}, {item.get('item')}: {error}") from None
-        papers.append(paper)
+                raise ValueError(f"coverage.yaml: {entry['claims']}, {item.get('item')}: {error}") from None
+        papers.append(Paper(*(entry[key] for key in ("title", "claims", "figures", "recipes")), tuple(rows)))
     check_all_are_named(papers)
     return papers
 
@@ -233,12 +231,12 @@ def entries(paper: Paper) -> Iterator[tuple[str, str]]:
     yield from (("recipe", name) for name in recipe_names() if name.startswith(f"{paper.recipes}/"))
 
 
-def planned(name: str) -> float:
+def gpu_hours(name: str) -> float:
     """Return the estimated GPU-hours of a recipe."""
     return plan_of(name).gpu_hours
 
 
-def measured(row: Row, ran: Mapping[str, str], hours: Callable[[str], float] = planned) -> str:
+def measured(row: Row, ran: Mapping[str, str], hours: Callable[[str], float] = gpu_hours) -> str:
     """Return what was measured of a row, in words; never empty.
 
     ran: results of recipes that were run at their published size, by name. hours: GPU-hours of a recipe.
@@ -267,7 +265,7 @@ Made from `benchmarks/pages/coverage.yaml` and the registries by
 """
 
 
-def page(hours: Callable[[str], float] = planned) -> str:
+def page(hours: Callable[[str], float] = gpu_hours) -> str:
     """Return the page. hours: GPU-hours of a recipe."""
     content = load_yaml(ITEMS)
     papers = read_papers(content)
@@ -302,7 +300,7 @@ def table(paper: Paper, ran: Mapping[str, str], hours: Callable[[str], float]) -
     for row in paper.rows:
         here = ", ".join(one.here for one in row.found if one.here) or "–"
         cells = (row.item, row.what, here, measured(row, ran, hours))
-        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+        lines.append(f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |")
     return "\n".join([*lines, ""])
 
 

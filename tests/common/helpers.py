@@ -6,7 +6,7 @@ from entrostat import Tokens, policy_stats
 from entrostat.numbers.support import Support, truncated_logp
 
 PLANNED = {"siren/entropy": 2.0, "siren/updates": 1.0}
-"""What plans made before said, for rules that wait for it."""
+"""Info of earlier plans, for rules that wait for it."""
 
 
 def sampled_tokens(*shape: int, actions: int = 12, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tokens:

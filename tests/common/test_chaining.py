@@ -45,7 +45,7 @@ def planned(some: list[tuple[str, dict]], batch):
 
 
 def compatible(some) -> bool:
-    """Whether no name occurs twice, no two undo each other and no two loops move the same thing."""
+    """Return True if no name occurs twice, no two undo each other and no two loops move the same thing."""
     built = [REGISTRY[name](**own) for name, own in some]
     loops = [part.controls for part in built if part.controls]
     supports = [part for part in built if part.support is not None]

@@ -387,7 +387,7 @@ def test_metrics_of_a_micro_batch_without_tokens():
     ],
 )
 def test_settings_that_the_controller_replaces_are_refused(name, options, policy, message):
-    """When verl reads its configuration, before anything is loaded; with verl's configuration class and with ours."""
+    """They are refused while verl reads its configuration, before anything is loaded, by verl's class and by ours."""
     given = {"strategy": "fsdp", "rollout_n": 1, "ppo_micro_batch_size_per_gpu": 1, **options}
     for kind in (ours.PolicyLossConfig, verl_settings.VerlPolicyLossConfig):
         with pytest.raises(ValueError, match=message):

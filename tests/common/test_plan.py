@@ -366,7 +366,7 @@ def test_hyperparameters_of_runs_broadcast():
 
 
 def plain_plan(**settings):
-    """Of four tokens at log π = log π_old = −3, with advantages 0, 0, 1 and −1; each has a scale of 1/4."""
+    """Return a plan of four tokens at log π = log π_old = −3, advantages 0, 0, 1 and −1, scales of 1/4."""
     old = torch.full((4,), -3.0, dtype=torch.float64)
     advantage = torch.tensor([0.0, 0.0, 1.0, -1.0], dtype=torch.float64)
     return make("ppo", **settings).plan(Tokens(logp=old, old_logp=old, advantage=advantage)), old

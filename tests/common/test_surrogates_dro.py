@@ -27,7 +27,7 @@ def test_by_hand():
 
 
 def test_its_gradient_is_that_of_the_papers_squared_error():
-    """That of (A − β·log r)²/(2β), which is 0 where log r = A/β."""
+    """The square is (A − β·log r)²/(2β), whose gradient is 0 where log r = A/β."""
     logp = LOGP.clone().requires_grad_()
     squared = (A - 0.4 * (logp - OLD)) ** 2 / (2 * 0.4)
     (expected,) = torch.autograd.grad(squared.mean(), logp)

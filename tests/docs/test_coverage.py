@@ -12,14 +12,14 @@ CONTENT = load_yaml(ITEMS)
 
 
 def test_the_page_is_that_of_the_registries():
-    """When this fails: python -m benchmarks.pages.coverage > docs/coverage.md"""
+    """Remedy: python -m benchmarks.pages.coverage > docs/coverage.md"""
     committed = (DOCS / "coverage.md").read_text()
     assert re.sub(r"about [\d,]+ GPU", "about 0 GPU", committed) == page(lambda name: 0.0)
 
 
 @pytest.mark.slow
 def test_the_estimates_on_the_page_are_those_of_the_plans():
-    """When this fails: python -m benchmarks.pages.coverage > docs/coverage.md"""
+    """Remedy: python -m benchmarks.pages.coverage > docs/coverage.md"""
     assert (DOCS / "coverage.md").read_text() == page()
 
 

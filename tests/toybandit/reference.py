@@ -98,7 +98,7 @@ class Expected(LocalReduce):
 
 @dataclass
 class Found:
-    """What a trajectory has, and the tokens of every update."""
+    """Contents of a trajectory, and the tokens of every update."""
 
     entropy: np.ndarray
     reward: np.ndarray

@@ -31,7 +31,7 @@ NONTRIVIAL = {
     "truncated_entropy_bonus": {"coef": 0.5, "top_k": 3},
 }
 ANCHOR = {"siren/entropy": 2.0, "siren/updates": 1.0}
-"""Of a first rollout."""
+"""Info of the plans of a first rollout."""
 
 
 def tokens() -> Tokens:

@@ -225,7 +225,7 @@ def test_threads_are_given_back():
 
 
 def test_a_run_goes_on_where_another_ended():
-    """Where outcomes are enumerated, so that luck has no part in it."""
+    """Outcomes are enumerated, so that luck has no part in it."""
     whole, first, last = (
         simulate(Config(gradient="exact", **SMALL | {"rollouts": rollouts}), range(2)) for rollouts in (5, 2, 3)
     )
@@ -269,7 +269,7 @@ def test_exact_gradient_climbs_the_expected_reward():
 
 @pytest.mark.parametrize(("bonus", "args"), [("entropy_bonus", {}), ("truncated_entropy_bonus", {"top_k": 3})])
 def test_bonus_on_the_exact_gradient(bonus, args):
-    """Where all arms are worth the same a step is the gradient of the bonus alone."""
+    """All arms are worth the same, so a step is the gradient of the bonus alone."""
     alike = {"reward_right": 0.5, "reward_wrong": 0.5, "states": 3, "rollouts": 1, "passes": 1}
     given = {"controller": f"reinforce+{bonus}", "controller_args": {"coef": 0.3, **args}}
     run = simulate(Config(gradient="exact", lr=0.1, **given, **alike), [5])

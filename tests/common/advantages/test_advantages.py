@@ -56,7 +56,7 @@ def test_reinforce_pp_whitens_over_tokens():
 
 def test_the_deviation_of_reinforce_pp_is_that_of_all_ranks():
     class Twice(LocalReduce):
-        """Of two ranks that hold the same."""
+        """Reduction over two ranks that hold the same."""
 
         def size(self, x):
             return 2 * super().size(x)
@@ -87,7 +87,7 @@ def test_runs_are_independent_and_order_does_not_matter(name):
 
 @pytest.mark.parametrize(("k", "easy_from"), [(0.2, 9), (0.4, 7), (0.55, 5), (0.6, 5), (0.9, 2)])
 def test_qae_learns_from_successes_of_hard_prompts_and_from_failures_of_easy_ones(k, easy_from):
-    """Of ten responses `right` succeed; a prompt is easy where their share is above 1 − K."""
+    """`right` of ten responses succeed; a prompt is easy where their share is above 1 − K."""
     advantage = get_advantage(f"qae k={k}")
     for right in range(1, 10):
         reward = torch.tensor([1.0] * right + [0.0] * (10 - right))

@@ -45,7 +45,7 @@ class Wary:
 @dataclass(frozen=True)
 class Flags:
     steps: int = 3
-    """How many."""
+    """Number of steps."""
     lr: float = 0.1
     quick: bool = False
     kind: Literal["a", "b"] = "a"
@@ -59,7 +59,7 @@ class Required:
     grid: Path
     """A file whose description is long enough to be broken into several lines: of a grid (or two)."""
     out: Path
-    """Where to."""
+    """Folder to write."""
 
 
 def parse(*args):
@@ -120,7 +120,7 @@ def test_errors_of_flags_are_told_in_our_words(args, message, columns, stdout, e
 def test_required_flags_are_told_without_a_frame():
     with pytest.raises(ValueError, match=r"^try: Missing from try: --grid PATH .*--out PATH .*Unrecognized.* --stepz$"):
         parse_flags(Required, ["--stepz"], prog="try", description="A try.")
-    with pytest.raises(ValueError, match=r"^try: Missing from try: --out PATH Where to\. \(required\)$"):
+    with pytest.raises(ValueError, match=r"^try: Missing from try: --out PATH Folder to write\. \(required\)$"):
         parse_flags(Required, ["--grid", "x"], prog="try", description="A try.")
 
 
@@ -130,7 +130,7 @@ def test_help_teaches(capsys):
     assert stop.value.code == 0
     out = capsys.readouterr().out
     assert "A try." in out
-    assert "How many." in out
+    assert "Number of steps." in out
     assert "--kind {a,b}" in out
     assert "--form {'',a,b}" in out
     assert "Sizes." in out

@@ -113,7 +113,7 @@ def values_of(settings, before=""):
 
 @pytest.mark.slow
 def test_every_value_of_a_recipe_occurs_in_a_small_run(tmp_path, monkeypatch):
-    """When this fails: add the recipe with the new value to COVER."""
+    """Remedy: add the recipe with the new value to COVER."""
     monkeypatch.chdir(tmp_path)
     runs = {
         name: set(values_of(to_dict(shrunk(read_asked(["--recipe", name, "--shrink", *IN_PROCESS], "llmtrain train")))))
@@ -361,7 +361,7 @@ def test_a_warm_up_of_a_recipe_needs_samples(tmp_path, capsys, monkeypatch):
 
 
 def test_the_page_is_that_of_the_files(pytestconfig):
-    """When this fails: llmtrain recipes page > docs/recipes.md"""
+    """Remedy: llmtrain recipes page > docs/recipes.md"""
     assert (pytestconfig.rootpath / "docs" / "recipes.md").read_text() == page()
 
 

@@ -1,4 +1,4 @@
-"""What is refused of an engine's answer, and how ranks share a request."""
+"""Answers of an engine that are refused, and the share of each rank in a request."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Which responses a rollout step trains on, with an engine and a verifier whose answers are given."""
+"""Responses that a rollout step trains on, with an engine and a verifier whose answers are given."""
 
 from collections import Counter
 from dataclasses import replace
@@ -178,7 +178,7 @@ def test_batches_are_numbered_through_the_run():
 
 
 def test_steps_may_have_groups_of_other_sizes():
-    """Of 3, 2 and 4 responses, as `piecewise(0: 3, 1: 2, 2: 4)` says; advantages are within these groups."""
+    """Groups have 3, 2 and 4 responses, as `piecewise(0: 3, 1: 2, 2: 4)` says; advantages are within these groups."""
     rollout = replace(CONFIG.rollout, filter_groups=False, n="piecewise(0: 3, 1: 2, 2: 4)")
     config, engine = replace(CONFIG, rollout=rollout, advantage="dr_grpo"), Engine()
     assert [rollout.n_at(step, 9) for step in range(4)] == [3, 2, 4, 4]
@@ -227,7 +227,7 @@ def test_it_gives_up_and_trains_on_what_there_is():
 
 
 def test_a_batch_may_have_more_prompts_than_a_step_trains_on():
-    """Of six prompts four groups are kept, in order; what is too much is dropped."""
+    """Four groups of six prompts are kept, in order; what is too much is dropped."""
     rollout = replace(CONFIG.rollout, gen_batch_size=6)
     engine = Engine()
     several = collector(replace(CONFIG, rollout=rollout), [RIGHT + MIXED * 5, MIXED * 6], engine)

@@ -125,7 +125,7 @@ def test_rollouts_in_flight_are_in_the_checkpoint(runs):
 
 @pytest.mark.slow
 def test_a_reference_that_was_reset_is_in_the_checkpoint(runs):
-    """Of the run's ten steps the last with a reset is the tenth, whose reference is the policy after nine."""
+    """The last reset is in the tenth and last step, whose reference is the policy after nine."""
     folder = runs(*closed_loops(), *ONE)
     assert not (latest(folder / "packed" / "halves") / "reference").exists()
     five, ten = (folder / "resets" / "halves" / "checkpoints" / f"step-{step:06d}" for step in (5, 10))

@@ -112,7 +112,7 @@ def test_gem_by_hand():
 
 @pytest.mark.parametrize("beta", [0.4, 0.7, 1.0])
 def test_a_gradient_at_a_temperature_is_that_of_gem(tokenizer, beta):
-    """Of every weight, through all layers."""
+    """Gradients of every weight are compared, through all layers."""
     plain, model = tiny(tokenizer), tiny(tokenizer)
     rows = [(torch.tensor([tokenizer(p + r)["input_ids"] + [tokenizer.eos_token_id]]), len(p)) for p, r in EXAMPLES]
     logits = torch.cat([plain(ids).logits[0, n - 1 : -1] for ids, n in rows])
@@ -131,7 +131,7 @@ def test_a_gradient_at_a_temperature_is_that_of_gem(tokenizer, beta):
 
 
 def test_gem_leaves_more_entropy(tokenizer):
-    """Of a prompt with two answers in the ratio 3 to 1, as the data have it, the policy at temperature 1 is flatter."""
+    """A prompt has two answers in the ratio 3 to 1; the policy at temperature 1 is flatter than these data."""
     examples = [("1=", "2"), ("1=", "2"), ("1=", "2"), ("1=", "3")]
     shares = {}
     for beta in (1.0, 0.5):
@@ -220,7 +220,7 @@ def test_of_two_processes_that_build_a_model_the_first_puts_it_there(tmp_path, m
     parts = set()
 
     def late(model, tokenizer, part, engine):
-        """Where another process begins and is done meanwhile."""
+        """Save the model late: another process begins and is done meanwhile."""
         parts.add(part)
         if len(parts) == 1:
             build_and_warm_up(config, path)

@@ -255,7 +255,7 @@ def test_filtered_groups_are_sampled_again(small, tmp_path):
 
 @pytest.mark.parametrize(("controller", "whole_groups"), [("grpo", False), ("gtpo", True)])
 def test_ranks_are_dealt_the_mini_batches_that_are_learned(small, tmp_path, monkeypatch, controller, whole_groups):
-    """Of two ranks the first has sampled all responses, and is to train all."""
+    """The first of two ranks has sampled all responses, and is to train all."""
     trainer = Trainer(replace(small, out=str(tmp_path), seed=3, controller=controller), small.model.path)
     dealt = []
 
@@ -516,7 +516,7 @@ def test_a_full_disk_is_said(small, tmp_path):
 
 @pytest.mark.parametrize("room", [0.5, 1.5])
 def test_what_libraries_make_of_a_full_disk_is_said_too(small, tmp_path, room):
-    """What does not fit is the model, or the state of the optimizer, which is twice as large."""
+    """The model does not fit, or the state of the optimizer, which is twice as large."""
     trainer = Trainer(replace(small, out=str(tmp_path / "run"), controller="entropy_bonus"), small.model.path)
     size = int(room * (Path(small.model.path) / "model.safetensors").stat().st_size)
     with no_file_over(size), pytest.raises(TrainingStoppedError, match="File too large; no checkpoint was written"):

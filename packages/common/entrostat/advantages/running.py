@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from .registry import Groups, needed, register
 
@@ -57,23 +58,16 @@ def _running(reward: Tensor, source: Tensor, baseline: Tensor, decay: float) -> 
         raise ValueError(
             f"advantage 'rae': source must be from 0 to {start.shape[-1] - 1}, the baselines that are given"
         )
-    leading = torch.broadcast_shapes(reward.shape[:-1], start.shape[:-1])
-    start = start.expand(*leading, start.shape[-1]).clone()
-    order = source.argsort(stable=True)
-    sorted_ = source[order]
-    first = torch.ones_like(sorted_, dtype=torch.bool)
-    first[1:] = sorted_[1:] != sorted_[:-1]
-    given = start[..., sorted_]
-    kept = decay * (~first).double()
-    after = (1 - decay) * reward.double()[..., order] + torch.where(first, decay * given, 0.0)
+    leading, sources = torch.broadcast_shapes(reward.shape[:-1], start.shape[:-1]), start.shape[-1]
+    given = [start.expand(*leading, sources), ((1 - decay) * reward.double()).expand(*leading, n)]
+    owner = torch.cat([torch.arange(sources, device=source.device), source])  # every source begins with its baseline
+    order = owner.argsort(stable=True)
+    after = torch.cat(given, -1)[..., order]
+    kept = decay * (order >= sources).double()
     shift = 1
-    while shift < n:  # each b is kept·(b before) + after; composing neighbours doubles the reach
-        earlier = torch.nn.functional.pad(after[..., :-shift], (shift, 0))
-        after = after + kept * earlier
-        kept = kept * torch.nn.functional.pad(kept[:-shift], (shift, 0))
+    while shift < len(order):  # each b is kept·(b before) + after; composing neighbours doubles the reach
+        after = after + kept * pad(after[..., :-shift], (shift, 0))
+        kept = kept * pad(kept[:-shift], (shift, 0))
         shift *= 2
-    before = torch.where(first, given, torch.nn.functional.pad(after[..., :-1], (1, 0)))
-    last = torch.ones_like(first)
-    last[:-1] = first[1:]
-    start[..., sorted_[last]] = after[..., last]
-    return torch.zeros_like(before).index_copy(-1, order, before), start
+    last = owner.bincount(minlength=sources).cumsum(0) - 1
+    return after[..., order.argsort()[sources:] - 1], after[..., last]

@@ -16,15 +16,14 @@ from ..settings.hyperparameters import NotNegative, Share
 from .covariance import share_of_tokens
 
 
-def spread_of(score: Tensor, reduce: LocalReduce) -> tuple[Tensor, Tensor]:
+def mean_and_deviation(score: Tensor, reduce: LocalReduce) -> tuple[Tensor, Tensor]:
     """Return mean and standard deviation (by N) of the scores (..., N) over the mini-batch, (..., 1) each.
 
     The deviation is infinite where the scores are equal within rounding, so that none is far from the mean.
     """
     mean = reduce.mean(score).unsqueeze(-1)
     std = reduce.mean((score - mean) ** 2).sqrt().unsqueeze(-1)
-    size = reduce.mean(score.double() ** 2).sqrt().unsqueeze(-1)
-    std = torch.where(std > rounding(score) * size, std, torch.inf)
+    std = torch.where(std > rounding(score) * mean.hypot(std), std, torch.inf)
     return mean.to(score.dtype), std.to(score.dtype)
 
 
@@ -53,7 +52,7 @@ class ClipB(Controller):
     def transform(self, plan: Plan, context: Context) -> Plan:
         tokens = context.tokens
         score = entropy_change.discriminator(tokens.get("logp"), tokens.get("entropy")).expand(tokens.advantage.shape)
-        mean, std = spread_of(score, context.reduce)
+        mean, std = mean_and_deviation(score, context.reduce)
         limit = column(self.mu, score) * std
         dropped = (tokens.advantage < 0) & (score - mean < -limit)
         if self.signs == "both":
@@ -87,7 +86,7 @@ class ClipV(Controller):
         tokens = context.tokens
         logp, entropy, s2, s2l = (tokens.get(name) for name in ("logp", "entropy", "s2", "s2l"))
         gap = entropy_change.exact(logp, entropy, s2, s2l, torch.ones_like(tokens.advantage))  # Σ p·S − S
-        _, std = spread_of(gap, context.reduce)
+        _, std = mean_and_deviation(gap, context.reduce)
         far = (tokens.advantage < 0) & (gap > column(self.mu, gap) * std)
         score = torch.where(far, gap, -torch.inf)
         dropped = context.reduce.top_k(

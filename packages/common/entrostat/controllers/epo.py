@@ -57,9 +57,13 @@ class Epo(Controller):
 
     @property
     def needs(self) -> frozenset[str]:
-        later = bool((as_state(self.first_turn) > 0).any()) or "first_turn" in self.schedules
-        turn = {"turn_id"} if later or self.per == "turn" else set()
-        return frozenset({"entropy", *turn, *(("seq_id",) if self.per == "turn" else ())})
+        turn = {"turn_id", "seq_id"} if self.per == "turn" else {"turn_id"} if self._spares_turns else set()
+        return frozenset({"entropy"} | turn)
+
+    @property
+    def _spares_turns(self) -> bool:
+        """True if early turns have no penalty, or may have none later by a schedule."""
+        return "first_turn" in self.schedules or bool((as_state(self.first_turn) > 0).any())
 
     def observe(self, stats: StepStats) -> None:
         entropy = reading(stats.entropy)
@@ -87,6 +91,6 @@ class Epo(Controller):
         average = column(self.average, entropy)
         above, below = entropy > column(self.high, entropy) * average, entropy < column(self.low, entropy) * average
         side = above.to(entropy.dtype) - below.to(entropy.dtype)
-        if "turn_id" in self.needs:
+        if self._spares_turns:
             side = torch.where(tokens.get("turn_id") >= column(self.first_turn, entropy), side, 0.0)
         return side

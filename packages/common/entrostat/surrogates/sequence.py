@@ -68,7 +68,7 @@ class GSPO(SequenceSurrogate):
     dual_clip: Annotated[Number, "(1, inf]"] = inf
     """Upper bound of the sequence's ratio if A < 0; inf disables it."""
     source: ClassVar = "Zheng et al. 2025 (GSPO), equations 5, 7 and 13"
-    quadrants: ClassVar[tuple[str, ...]] = ("I", "II", "III", "IV")
+    quadrants: ClassVar = ("I", "II", "III", "IV")
 
     def ratio_bounds(self) -> tuple[Any, Any, Any]:
         return 1 - self.eps_low, 1 + self.eps_high, self.dual_clip

@@ -34,7 +34,7 @@ class Curriculum:
         self.starts = np.cumsum([0, *sizes])
         self.pass_rates: NDArray[np.float64] = np.full(self.starts[-1], START)
         self.asked: NDArray[np.int64] = np.zeros(self.starts[-1], dtype=np.int64)
-        """How often each question was asked."""
+        """Number of times that each question was asked."""
         self.drawn: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         """Questions of the last draw."""
 
@@ -46,16 +46,16 @@ class Curriculum:
     def take(self, number: int, count: int, seed: int) -> list[tuple[int, int]]:
         """Return (source, index within it) of the questions of batch `number`: `count` different ones, by weight.
 
-        Each is drawn with probability proportional to its weight among those left (Efraimidis and Spirakis 2006: the
-        largest log(u)/weight). Raises ValueError if there are fewer questions.
+        Each is drawn with probability proportional to its weight among those left. Raises ValueError if there are fewer
+        questions.
         """
         if count > len(self.pass_rates):
             raise ValueError(
                 f"data.curriculum draws {count} different questions for a batch, and there are {len(self.pass_rates)}: "
                 "lower rollout.prompts or rollout.gen_batch_size"
             )
-        key = -np.log1p(-stream(seed, 2, number).random(len(self.pass_rates))) / self.weights
-        self.drawn = np.argsort(key, kind="stable")[:count]
+        chances = self.weights / self.weights.sum()
+        self.drawn = stream(seed, 2, number).choice(len(chances), count, replace=False, p=chances)
         source = np.searchsorted(self.starts, self.drawn, side="right") - 1
         return list(zip(source.tolist(), (self.drawn - self.starts[source]).tolist(), strict=True))
 
@@ -69,12 +69,10 @@ class Curriculum:
         known = self.pass_rates[self.asked > 0]
         if not len(known):
             return {}
-        between = ((known > 0.1) & (known < 0.9)).mean()
-        seen = len(known) / len(self.asked)
         return {
-            "curriculum/asked": seen,
+            "curriculum/asked": len(known) / len(self.asked),
             "curriculum/pass_rate": float(known.mean()),
-            "curriculum/between": float(between),
+            "curriculum/between": float(((known > 0.1) & (known < 0.9)).mean()),
         }
 
     def state_dict(self) -> dict[str, Tensor]:

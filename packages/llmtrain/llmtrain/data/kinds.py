@@ -9,12 +9,13 @@ Source: EntroPIC, B.1, leaves such questions out of its training sets and does n
 import re
 
 from ..verifiers.math.answer_text import NO_ANSWERS
+from ..verifiers.math.answer_words import STYLE
 from .question import Question
 
 KINDS = ("true-false", "choice", "proof")
 """Kinds of questions that can be left out."""
 _VERDICTS = {"true", "false", "yes", "no"}
-_WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\s*\{([^{}]*)\}")
+_STYLED = re.compile(rf"{STYLE}\{{([^{{}}]*)\}}")
 _LETTER = re.compile(r"\(?\s*([A-J])\s*[).:]?")
 _OPTION = re.compile(r"(?<![\w\\])(?:\(([A-J])\)|([A-J])[).:])")
 _PROOF = re.compile(r"(?:^|[.!?;:,$)\]]|\b(?:and|then|to))\s*(?:prove|show that)\b", re.IGNORECASE | re.MULTILINE)
@@ -28,14 +29,14 @@ def kind_of(question: Question) -> str:
     at least one more. proof: a sentence begins with "prove" or "show that", or the ground truth is "proof" or
     "not found".
     """
-    truth = question.ground_truth
-    said = _WRAPPED.sub(r"\1", truth).strip().strip("$.").strip() if isinstance(truth, str) else truth
-    if isinstance(said, bool) or (isinstance(said, str) and said.lower() in _VERDICTS):
+    truth = str(question.ground_truth) if isinstance(question.ground_truth, str | bool) else ""
+    said = _STYLED.sub(r"\1", truth).strip().strip("$.").strip()
+    if said.lower() in _VERDICTS:
         return "true-false"
-    if isinstance(said, str) and (found := _LETTER.fullmatch(said)):
-        options = {one or other for one, other in _OPTION.findall(_WRAPPED.sub(r"\1", question.text))}
+    if found := _LETTER.fullmatch(said):
+        options = {one or other for one, other in _OPTION.findall(_STYLED.sub(r"\1", question.text))}
         if found[1] in options and len(options) > 1:
             return "choice"
-    if _PROOF.search(question.text) or (isinstance(said, str) and re.sub(r"\W", "", said.lower()) in NO_ANSWERS):
+    if _PROOF.search(question.text) or re.sub(r"\W", "", said.lower()) in NO_ANSWERS:
         return "proof"
     return ""
