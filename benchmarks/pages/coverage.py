@@ -6,6 +6,7 @@ registries and from the committed results, never typed.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -157,9 +158,18 @@ def code(place: str) -> Found:
         getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"there is no {place}: {error}") from None
-    if name not in tests():
-        raise ValueError(f"no test speaks of {place}: write one")
+    if not is_imported(module, name):
+        raise ValueError(f"no test imports {place}: write one")
     return Found(f"`{place}`")
+
+
+def is_imported(module: str, name: str) -> bool:
+    """Return True if a test imports the name, from the module or from a package around it, or the module itself."""
+    parts = module.split(".")
+    around = [".".join(parts[:n]) for n in range(1, len(parts) + 1)]
+    ways = [rf"from {re.escape(one)} import (?:[^\n(]*|\([^)]*)\b{name}\b" for one in around]
+    ways += [rf"import {re.escape(module)}\b", rf"from {re.escape(around[-2])} import [^\n]*\b{parts[-1]}\b"]
+    return any(re.search(way, tests()) for way in ways)
 
 
 @cache

@@ -78,3 +78,16 @@ def test_bad_settings(settings, error):
 def test_turns_are_needed():
     with pytest.raises(ValueError, match=r"'aem' needs Tokens\.turn_id"):
         make("aem").plan(tokens(turn_id=None))
+
+
+@pytest.mark.parametrize("first", [-2, -1, 0, 7])
+def test_turns_are_labels_within_their_response(first):
+    """Numbers of turns may begin anywhere: no turn of one response is that of another."""
+    entropy = torch.tensor([0.1, 0.1, 0.9, 0.9, 0.5, 0.5, 0.3, 0.3], dtype=torch.float64)
+    turn, response = torch.tensor([0, 0, 1, 1] * 2), torch.arange(2).repeat_interleave(4)
+    fields = {"logp": -entropy, "old_logp": -entropy, "advantage": torch.ones(8).double(), "entropy": entropy}
+    ids = {"seq_id": response, "group_id": torch.zeros(8, dtype=torch.int64)}
+    found = [make("aem").plan(Tokens(**fields, **ids, turn_id=x)).weight for x in (turn, turn + first)]
+    assert torch.equal(*found)
+    with pytest.raises(ValueError, match="turn_id must hold integers"):
+        make("aem").plan(Tokens(**fields, **ids, turn_id=turn.double()))

@@ -10,7 +10,7 @@ from entrostat import StepStats, Tokens, make
 
 H = torch.tensor([0.4, 1.0, 1.6, 1.8], dtype=torch.float64)
 IDS = {"seq_id": torch.tensor([3, 3, 8, 8]), "turn_id": torch.tensor([0, 1, 0, 0])}
-BAND = {"coef": 0.1, "low": 0.5, "high": 1.5, "smooth": 0.5, "penalty": 2.0}
+BAND = {"form": "linear", "coef": 0.1, "low": 0.5, "high": 1.5, "smooth": 0.5, "penalty": 2.0}
 
 
 def coefficients(seen=(0.5, math.nan, 1.5), entropy=H, **settings) -> list[float]:

@@ -1,5 +1,7 @@
 """thermostat with mode temperature: the slope of the entropy in T, one step by hand, and the loop on real softmaxes."""
 
+import warnings
+from dataclasses import replace
 from math import log
 
 import pytest
@@ -21,7 +23,7 @@ def samples(logits, draws=20_000, seed=0) -> Tokens:
 
 
 def loop(**values):
-    return make("thermostat", mode="temperature", **{"target": 0.5, **values})
+    return make("thermostat", **{"mode": "temperature", "target": 0.5, **values})
 
 
 @settings(derandomize=True, deadline=None, max_examples=30)
@@ -85,6 +87,22 @@ def test_a_state_goes_on_and_other_modes_keep_theirs():
         one.observe(StepStats(entropy=0.6, step=4, planned=planned))
     assert torch.equal(first.temperature, second.temperature)
     assert "heat" not in make("thermostat").state_dict()["thermostat"]
+
+
+@pytest.mark.parametrize("mode", ["temperature", "bonus"])
+def test_a_trainer_that_does_not_tell_what_came_of_plans_is_told(mode):
+    logits = torch.tensor([0.0, 1.0, 2.0], dtype=torch.float64)
+    s, controller = policy_stats(logits), loop(mode=mode)
+    moments = {name: getattr(s, name).expand(50) for name in ("entropy", "s2", "s2l", "s2ll")}
+    tokens = replace(samples(logits, 50), **moments)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        for step in range(4):
+            assert controller.temperature is None or controller.temperature == 1
+            controller.observe(StepStats(entropy=0.8, step=step))
+            controller.plan(tokens)
+    assert len(found) == 1
+    assert "pass `planned` in StepStats" in str(found[0].message)
 
 
 def test_limits_and_one_side():

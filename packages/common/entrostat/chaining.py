@@ -66,6 +66,10 @@ class Chain(Controller):
         self.name = "+".join(part.name for part in (surrogate, *parts))  # type: ignore[misc]
         self.samples = SampleWatch((surrogate, *parts))
         self.scheduling = Scheduling((surrogate, *parts))
+        self._plans = 0
+        """Plans since the last observation."""
+        self._learning = [part.name for part in parts if part.learns]
+        """Parts that need to know what their plans told, until a warning that they were not told."""
         self._temperature_read = False
         """True once the caller has asked for the temperature, or was warned."""
         self._needs = [(part, needs_of(part)) for part in (surrogate, *parts)]
@@ -98,6 +102,7 @@ class Chain(Controller):
             if missing := [f"Tokens.{name}" for name in sorted(needed) if getattr(tokens, name) is None]:
                 raise ValueError(f"controller {part.name!r} needs {', '.join(missing)}")
         self.samples.saw(tokens)
+        self._plans += 1
         context = Context(handed(tokens), reduce or LocalReduce(), seed, step)
         with torch.no_grad():
             plan = self.surrogate.start(tokens)
@@ -121,6 +126,13 @@ class Chain(Controller):
         if stats.delay is not None and (not isinstance(stats.delay, Integral) or stats.delay < 0):
             raise ValueError(f"StepStats.delay must be a number of rollout steps, 0 or more, not {stats.delay!r}")
         self.samples.rollout_ended()
+        if self._plans and self._learning and not stats.planned:
+            _warn(
+                f"{_names(self._learning)} not told what came of the last plans: pass `planned` in StepStats, the sum "
+                "of `Plan.info` over the updates since the last observation"
+            )
+            self._learning = []
+        self._plans = 0
         stats = self.scheduling.observe(stats)
         for part in self._observing:
             part.observe(stats)

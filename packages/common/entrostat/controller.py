@@ -95,6 +95,10 @@ class Context:
     def turns(self) -> Segments:
         """Segments of the tokens by turn: all turns of the S responses."""
         turn = self.tokens.get("turn_id")
+        if turn.is_floating_point():
+            raise ValueError(f"Tokens.turn_id must hold integers, the index of each token's turn; got {turn.dtype}")
+        if turn.numel():
+            turn = turn - turn.min()
         return Segments(self.sequences.index * (int(turn.max()) + 1 if turn.numel() else 1) + turn)
 
     @lazy
@@ -153,6 +157,8 @@ class RuleFacts:
     """True if the rule holds only for samples of the current policy; reused samples then give a warning."""
     idle_on_policy: ClassVar[bool] = False
     """True if the rule has no gradient while the policy is still the one that made the rollout."""
+    learns: ClassVar[bool] = False
+    """True if `observe` reads what its own plans told since the last observation, `StepStats.planned`."""
     initial_only: ClassVar[tuple[str, ...]] = ()
     """Hyperparameters that set the initial state and are not read again; they take no schedule."""
 

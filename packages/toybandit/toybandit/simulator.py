@@ -126,6 +126,8 @@ class _Simulation:
         self.environment: Environment = config.environment()
         self.seeds = torch.tensor([int(seed) for seed in seeds], dtype=torch.int64)
         self.controller: Chain = build_controller(config, len(seeds))
+        if config.temperature is not None and self.controller.temperature is not None:
+            raise ValueError(f"controller {config.controller!r} sets the sampling temperature: leave temperature out")
         self.needs = self.controller.needs
         self.predict = predict
         self.reduce = LocalReduce()

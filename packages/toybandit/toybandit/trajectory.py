@@ -34,7 +34,7 @@ class Trajectory:
     Not the mean of the sampled rewards: the simulator knows the reward probabilities. It is free of label noise; with
     noise, `metrics["reward_seen"]` is the expected reward that training sees."""
     probabilities: Array
-    """Final policy, (runs, rows, K): a row for each state."""
+    """Final policy at temperature 1, (runs, rows, K): a row for each state."""
     logits: Array
     """Final logits, (runs, rows, K)."""
     success: Array
@@ -47,6 +47,17 @@ class Trajectory:
     over tokens and passes, (runs, rollouts), nats. None without `predict`."""
     policies: Array | None = None
     """Policy before each rollout and at the end, (runs, rollouts + 1, rows, K). None without `keep_policies`."""
+
+    @property
+    def sampled(self) -> Array:
+        """Final policy at the last sampling temperature, (runs, rows, K): `probabilities`, if that is 1."""
+        heat = self.metrics.get("temperature")
+        if heat is None:
+            return self.probabilities
+        z = self.logits / heat[:, -1, None, None]
+        p = np.exp(z - z.max(-1, keepdims=True))
+        sampled: Array = p / p.sum(-1, keepdims=True)
+        return sampled
 
     @property
     def runs(self) -> int:

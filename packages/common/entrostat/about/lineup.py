@@ -54,7 +54,7 @@ SUITED = (
     Entry("entropic", {"tau": 0.5, "ki": 0.05}),
     Entry("entropic", {"auto": True}),
     Entry("entropy_bonus", {"coef": 0.05}),
-    Entry("epo", {"coef": 0.05}),
+    Entry("epo", {"coef": 0.05, "form": "linear", "penalty": 2.0}),
     Entry("flexible_clip", {"variant": "wide_upper"}),
     Entry("kl_cov", {"k": 0.02}),
     Entry("kl_ref", {"beta": 0.05}),

@@ -19,7 +19,7 @@ class Epo(Controller):
     """−coef·(H − smooth·P): P the penalty of entropies outside low·Ĥ..high·Ĥ, Ĥ the mean of all rollouts so far.
 
     As published P is the constant `penalty` outside the band, which has no gradient: the update is that of
-    entropy_bonus (form=constant, preset released). With form=linear, ours, P is penalty times the distance from the
+    entropy_bonus (form=constant, as in both presets). With form=linear, ours, P is penalty times the distance from the
     band, so that the bonus is coef·(1 − smooth·penalty) above it and coef·(1 + smooth·penalty) below. In the released
     code each turn number has an average of its own; here one entropy is observed for all. Its weight of the penalty by
     epoch is a schedule of `smooth`.
@@ -45,7 +45,7 @@ class Epo(Controller):
     quadrants: ClassVar = ("I", "II", "III", "IV")
     state: ClassVar = ("average", "rollouts")
     controls = "bonus"
-    presets: ClassVar = {"paper": {}, "released": {"form": "constant", "penalty": 0.1, "first_turn": 25.0}}
+    presets: ClassVar = {"paper": {"form": "constant", "penalty": 0.1}, "released": {"form": "constant", "penalty": 0.1, "first_turn": 25.0}}
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -36,6 +36,7 @@ class Siren(Controller):
     """Take the quantile within each response; if false over the mini-batch, for responses of few tokens."""
     source: ClassVar = "Jiang et al. 2025 (SIREN), and its released code"
     quadrants: ClassVar = ("I", "II", "III", "IV")
+    learns: ClassVar = True
     state: ClassVar = ("anchor",)
     controls = "bonus"
 

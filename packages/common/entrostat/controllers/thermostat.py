@@ -38,7 +38,7 @@ IDLE = 1e-6
 PATIENCE = 10
 """Plans that do not lead to the target, without coming nearer, after which the estimate starts afresh."""
 OWN_STATE = ("updates", "astray", "began", "seen", "alarms")
-HEAT = ("heat", "heated")
+HEAT = ("heat", "expected_change")
 """State of mode temperature alone."""
 
 
@@ -67,7 +67,8 @@ class Thermostat(Controller):
 
     mode="temperature" changes no update: it sets the sampling temperature T of the next rollout. The entropy of a
     softmax has the derivative dH/d ln T = Var(log π), the mean of (log π + H)² over samples, so T is solved for without
-    another moment of the vocabulary. It holds the entropy of the samples; the policy at T = 1 goes on losing its own.
+    another moment of the vocabulary, from old_logp and old_entropy alone. It holds the entropy of the samples; the
+    policy at T = 1 goes on losing its own.
 
     κ, the change of entropy per unit of summed flow (the learning rate for SGD on independent logits), starts at
     `kappa` and is estimated, with `forgetting`, from the effect of earlier planned flows. A drift, with speed
@@ -115,6 +116,7 @@ class Thermostat(Controller):
     quadrants: ClassVar = ("I", "II", "III", "IV")
     state: ClassVar = (*Plant._fields, "flows", "delayed", *OWN_STATE)
     last: ClassVar = True
+    learns: ClassVar = True
     initial_only: ClassVar = ("kappa", "delay", "reset_every")
 
     def __post_init__(self) -> None:
@@ -129,7 +131,7 @@ class Thermostat(Controller):
         self.plant = DelayedPlant.prior(self.kappa)
         self.heat = as_state(1.0).clamp(as_state(self.temperature_min), as_state(self.temperature_max))
         """Sampling temperature of the next rollout."""
-        self.heated = as_state(0.0)
+        self.expected_change = as_state(0.0)
         """Change of entropy that its last change was to cause (nats)."""
         self.updates = as_state(1.0)
         """Plans per rollout step, as counted in the last step."""
@@ -167,7 +169,7 @@ class Thermostat(Controller):
         names = ("flow", "updates", "reach")
         flow, updates, reach = (reading(stats.planned.get(f"thermostat/{name}", 0.0)) for name in names)
         if self.mode == "temperature":
-            flow, updates = self.heated, torch.ones_like(flow)
+            flow, updates = self.expected_change, torch.ones_like(flow)
         own, told = as_state(self.delay), as_state(-1.0 if stats.delay is None else stats.delay)
         self.plant = self.plant.observe(
             entropy,
@@ -194,7 +196,7 @@ class Thermostat(Controller):
         if self.one_sided:
             heat = heat.clamp(min=1)
         moved = spread * (heat / self.heat).log()
-        self.heated, self.heat = torch.where(spread > 0, moved, 0.0), heat
+        self.expected_change, self.heat = torch.where(spread > 0, moved, 0.0), heat
 
     def _watch(self, entropy: Tensor, flow: Tensor, reach: Tensor) -> None:
         """Start the estimate afresh after PATIENCE plans in a row that did not lead to a far target, nor came near it.

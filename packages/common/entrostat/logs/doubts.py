@@ -19,6 +19,8 @@ NARROW = 0.1
 """Range of e^H below which no law can be recognised."""
 FEW = 20
 """Number of points below which a fit is a guess."""
+HEATED = 1.05
+"""Ratio of the highest to the lowest sampling temperature from which on entropies are not compared."""
 
 
 def doubts(
@@ -48,6 +50,17 @@ def doubts(
         *_forecast(prediction, outcome),
         *_held(target),
     ]
+
+
+def heated(temperature: ArrayLike) -> str:
+    """Return why a run's entropies are not comparable if its sampling temperature (n,) moved; "" if they are."""
+    heat = np.asarray(temperature, dtype=np.float64)
+    if heat.size == 0 or heat.min() <= 0 or heat.max() / heat.min() < HEATED:
+        return ""
+    return (
+        f"the sampling temperature moved from {heat[0]:.3g} to {heat[-1]:.3g}, and the entropy is that of the samples: "
+        "it rises and falls with the temperature alone"
+    )
 
 
 def _few(law: Law) -> list[str]:

@@ -52,8 +52,11 @@ class HeldOut:
         """
         if asked.evaluation is None:
             return {}
+        policy, trained_at = self.evaluator.policy, self.evaluator.policy.temperature
+        policy.temperature = self.config.rollout.sampling.temperature
         with self.clock.phase("eval"):
             found = self.evaluator.measure(asked.evaluation)
+        policy.temperature = trained_at
         wanted = self.config.checkpoint.keep_best
         if step == 0 and wanted.startswith("eval/") and wanted not in found:
             names = ", ".join(key for key in found if not key.endswith(("/low", "/high")))

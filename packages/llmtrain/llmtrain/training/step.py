@@ -65,14 +65,13 @@ class Step:
             self.sending.release()
             evaluated = self.held_out.measure(asked, step)
 
-            at_one = self.config.rollout.train_at_one  # the samples are of another temperature
-            self.annotator.set_temperature(1.0 if at_one else self.collector.batches.temperature)
             self.policy.support = self.controller.support  # of the last observation, in statistics and in the update
             if self.annotator.reset_reference(step):
                 self.learner.forget()
             experience, learned = self.annotator.experience(found)
             tokens, rollouts = experience.before, found.rollouts
             entropy = self.ranks.mean(tokens.get("entropy"))
+            at_one = self.config.rollout.train_at_one  # the samples are of another temperature
             gap = {} if experience.sampled or at_one else mismatch(tokens.get("logp"), rollouts.logp, self.ranks)
             near = self.guard.allows("mismatch", gap.get("mismatch/logp_gap", 0.0))
             proceeds = self.guard.allows("entropy", entropy) and near
@@ -102,12 +101,12 @@ class Step:
         return updates | metrics | peaks() | self.guard.metrics() | self._times(metrics["tokens"])
 
     def _set_temperature(self, step: int) -> dict[str, float]:
-        """Set the sampling temperature of this step, and evaluate at that of evaluations; return it if it moves."""
+        """Set the sampling temperature of this step, and that of the policy to train; return it if it moves."""
         rollout, asked = self.config.rollout, self.controller.temperature
         moves = asked is not None or isinstance(rollout.temperature, str)
         heat = rollout.temperature_at(step, self.config.steps) if asked is None else float(asked)
         self.collector.batches.temperature = heat
-        self.annotator.set_temperature(rollout.sampling.temperature)
+        self.annotator.set_temperature(1.0 if rollout.train_at_one else heat)
         return {"temperature": heat} if moves else {}
 
     def _set_group_size(self, step: int) -> dict[str, float]:

@@ -338,9 +338,6 @@ class Trainer:
         self.sending.send(self.step)
         asked = self.held_out.ask(self.step, last=True)
         self.sending.release()
-        trained_at = self.policy.temperature
-        self.annotator.set_temperature(self.config.rollout.sampling.temperature)
         if evaluated := self.held_out.measure(asked, self.step):
             self.log.log(self.step, evaluated)
-        self.annotator.set_temperature(trained_at)
         self.held_out.log_probes(asked, self.step, self.log)

@@ -78,11 +78,19 @@ def standings(results: Sequence[tuple[Entry, Sequence[Row]]]) -> list[Standing]:
         if error:
             found.append(Standing(entry=entry, error=error))
             continue
-        numbers = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in (*COMPARED, *AIMED)}
+        numbers = {
+            name: np.array([of_policy(row, name) for row in rows], dtype=np.float64) for name in (*COMPARED, *AIMED)
+        }
         twin = next((name for name, others in ran if _same(numbers, others)), "")
         ran.append((entry.name, numbers))
         found.append(_standing(entry, numbers, rows[0]["note"], twin))
     return sorted(found, key=lambda standing: -standing.reward.value if standing.reward else np.inf)
+
+
+def of_policy(row: Row, name: str) -> float:
+    """Return a result of the policy itself, at temperature 1, whatever it was sampled at."""
+    own: float | None = row.get(f"{name}_at_1")
+    return row[name] if own is None else own
 
 
 def _standing(entry: Entry, numbers: Mapping[str, Array], note: str, same_as: str) -> Standing:

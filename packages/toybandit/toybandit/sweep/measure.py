@@ -54,10 +54,10 @@ def results(trajectory: Trajectory, target: Array) -> dict[str, Array]:
     """Return the results of each run, (runs,) each. Undefined results are NaN.
 
     target: target entropy (runs,), or at each rollout (runs, rollouts); NaN without one.
-    *_held are means over the last third of the rollouts, at the temperature of the samples, target_error is that of
-    entropy − target. *_final are of the last policy, at temperature 1. frontier is the
-    highest reward possible at the run's final entropy, gap is frontier − reward_final; all three are NaN for episodes.
-    settling is the first rollout from which the entropy stays within ±SETTLED of the target; infinity if never.
+    All are at the sampling temperature; `…_at_1` are of the policy itself, where it is sampled at another. *_held are
+    means over the last third of the rollouts, target_error is that of entropy − target. frontier is the highest reward
+    possible at the run's final entropy, gap is frontier − reward_final; all three are NaN for episodes. settling is the
+    first rollout from which the entropy stays within ±SETTLED of the target; infinity if never.
     """
     path = np.broadcast_to(target if target.ndim == 2 else target[:, None], trajectory.reward.shape)
     aims = np.column_stack([path[:, :1], path])
@@ -72,14 +72,20 @@ def results(trajectory: Trajectory, target: Array) -> dict[str, Array]:
     }
     if trajectory.config.environment().length > 1:
         return found | dict.fromkeys(("reward_final", "frontier", "gap"), np.full(trajectory.runs, np.nan))
-    reward = mean_reward(trajectory.probabilities, trajectory.success)
-    final = mean_entropy(trajectory.probabilities)
-    finite, frontier = np.isfinite(final), np.full(trajectory.runs, np.nan)
-    if "temperature" in trajectory.metrics:  # the samples are not the policy's
-        found["entropy_final"] = final
-    highest = np.log(trajectory.success.shape[-1])
-    frontier[finite] = best_reward(trajectory.success[finite], np.minimum(final[finite], highest))
-    return found | {"reward_final": reward, "frontier": frontier, "gap": frontier - reward}
+    found |= finals(trajectory.sampled, trajectory.success)
+    if "temperature" not in trajectory.metrics:
+        return found
+    found["entropy_final_at_1"] = mean_entropy(trajectory.probabilities)
+    return found | {f"{name}_at_1": x for name, x in finals(trajectory.probabilities, trajectory.success).items()}
+
+
+def finals(probabilities: Array, success: Array) -> dict[str, Array]:
+    """Return reward, frontier and gap of policies (runs, rows, K), (runs,) each."""
+    reward, final = mean_reward(probabilities, success), mean_entropy(probabilities)
+    finite, frontier = np.isfinite(final), np.full(len(final), np.nan)
+    highest = np.log(success.shape[-1])
+    frontier[finite] = best_reward(success[finite], np.minimum(final[finite], highest))
+    return {"reward_final": reward, "frontier": frontier, "gap": frontier - reward}
 
 
 def settling(errors: Array, band: float = SETTLED) -> Array:

@@ -19,7 +19,7 @@ from ...by_name import REGISTRY, hyperparameters  # all controllers are register
 from ...numbers.draws import generator_seed
 from ...registry import ALIASES
 from .. import laws
-from ..doubts import doubts
+from ..doubts import doubts, heated
 from ..foreign.metric_names import LOOKS_LIKE, candidates
 from ..runlog import HOLDS_WITHIN, moving_target, target_of
 from .events import Happened, look, looks_at, numbers, running_median, smoothing
@@ -59,6 +59,8 @@ COEFFICIENTS = (
 """Coefficients that closed loops move; `entropy_coef` is TRL's own."""
 TARGET = "target"
 """Hyperparameter of controllers that hold an entropy."""
+TEMPERATURE = "temperature"
+"""Sampling temperature of a step, where it moves."""
 PASSED = re.compile(r"eval/(?:.+/)?pass@(\d{1,6})")
 
 
@@ -159,6 +161,8 @@ class Facts:
     happened: Happened
     candidates: Mapping[str, tuple[str, ...]]
     """Logged metrics that may be one that is missing under a known name, by entrostat's name."""
+    incomparable: str = ""
+    """Reason that entropies of different steps cannot be compared, and none is read; empty if they can."""
 
     @property
     def clipped(self) -> float | None:
@@ -188,10 +192,14 @@ def measure(metrics: Metrics, config: Mapping[str, Any] | None = None, target: f
     names = {name for name in logged if reads(name)}
     metrics = [{name: line[name] for name in ("step", *names) if name in line} for line in metrics]
     controller = str((config or {}).get("controller") or "")
+    incomparable = heated(numbers(metrics, TEMPERATURE)[1])
+    if incomparable:
+        metrics = [{name: x for name, x in line.items() if name != "entropy"} for line in metrics]
     at, entropy = numbers(metrics, "entropy")
     if target is None:
         target = _target(metrics, config or {}, controller)
     law, no_law = _law(metrics, target)
+    no_law = incomparable or no_law
     return Facts(
         steps=len(metrics),
         entropies=len(entropy),
@@ -204,6 +212,7 @@ def measure(metrics: Metrics, config: Mapping[str, Any] | None = None, target: f
         breadth=_breadth(metrics),
         happened=look(metrics, target),
         candidates={ours: found for ours in LOOKS_LIKE if ours not in logged and (found := candidates(ours, logged))},
+        incomparable=incomparable,
     )
 
 
@@ -214,7 +223,7 @@ def parts(controller: str) -> list[str]:
 
 def reads(name: str) -> bool:
     """Return True if `measure` reads a metric."""
-    known = looks_at(name) or name in (*CLIPPING, *ENGINES, *COEFFICIENTS) or name.endswith("/target")
+    known = looks_at(name) or name in (TEMPERATURE, *CLIPPING, *ENGINES, *COEFFICIENTS) or name.endswith("/target")
     return known or PASSED.fullmatch(name.removesuffix("/low").removesuffix("/high")) is not None
 
 

@@ -124,6 +124,8 @@ def _as_text(section: Section, mark: str = "") -> str:
 def _happened(facts: Facts) -> tuple[str, ...]:
     if facts.happened.told:
         lines = [facts.happened.told]
+    elif facts.incomparable:
+        lines = [f"The course of the entropy cannot be told: {facts.incomparable}."]
     elif facts.entropies < LASTS:
         lines = ["Too few entropies are logged to tell."]
     elif facts.happened.first is None:
@@ -142,6 +144,8 @@ def _happened(facts: Facts) -> tuple[str, ...]:
 
 
 def _collapse(facts: Facts) -> tuple[str, ...]:
+    if facts.incomparable:
+        return (f"Cannot be told: {facts.incomparable}.",)
     if not facts.entropies and "entropy" in facts.candidates:
         return ("Cannot be told until the entropy is known.",)
     if not facts.entropies:
