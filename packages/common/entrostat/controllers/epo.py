@@ -45,7 +45,10 @@ class Epo(Controller):
     quadrants: ClassVar = ("I", "II", "III", "IV")
     state: ClassVar = ("average", "rollouts")
     controls = "bonus"
-    presets: ClassVar = {"paper": {"form": "constant", "penalty": 0.1}, "released": {"form": "constant", "penalty": 0.1, "first_turn": 25.0}}
+    presets: ClassVar = {
+        "paper": {"form": "constant", "penalty": 0.1},
+        "released": {"form": "constant", "penalty": 0.1, "first_turn": 25.0},
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
