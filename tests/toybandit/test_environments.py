@@ -25,9 +25,9 @@ def test_named_environments_are_what_they_are_said_to_be():
     start = {name: simulate(Config(env=name, rollouts=1), range(8)) for name in ENVIRONMENTS}
     paid = {name: sorted(set(run.success.ravel())) for name, run in start.items()}
     assert paid["pure"] == [0.5]
-    assert paid["det"] == [0.0, 1.0]
+    assert paid["det"] == paid["features"] == [0.0, 1.0]
     assert paid["noisy"] == paid["on"] == paid["coupled"] == paid["episodes"] == [0.3, 0.6]
-    assert {name for name, env in ENVIRONMENTS.items() if env.passes == 1} == {"exact", "on"}
+    assert {name for name, env in ENVIRONMENTS.items() if env.passes == 1} == {"exact", "on", "features"}
     assert ENVIRONMENTS["exact"].enumerated
     assert ENVIRONMENTS["coupled"].coupling > 0
     assert ENVIRONMENTS["episodes"].length == 4

@@ -100,7 +100,7 @@ def test_every_controller(name):
     assert_equal(Config(controller=name, controller_args=ARGS.get(name, {}), **scene(name)), [4, 7])
 
 
-@pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.parametrize("env", sorted({*ENVIRONMENTS} - {"features"}))  # its own: test_features.py
 def test_every_named_environment(env):
     size = {} if ENVIRONMENTS[env].enumerated else {"states": 2}
     config = Config(env=env, rollouts=24, lr=2.0 if ENVIRONMENTS[env].enumerated else None, **size)

@@ -82,6 +82,28 @@ class Config:
     w_reinforce, psr or nsr. Hyperparameters follow the name: "qae k=0.6"."""
     update: UpdateRule | None = None
     """sgd (policy gradient), npg (natural policy gradient) or adam."""
+    momentum: float | None = None
+    """Momentum of sgd."""
+    beta_1: float | None = None
+    """Decay of adam's mean of gradients."""
+    beta_2: float | None = None
+    """Decay of adam's mean of their squares."""
+    max_grad_norm: float | None = None
+    """Largest norm of the gradient of the loss; a larger one is scaled down."""
+    mini_batches: int | None = None
+    """Mini-batches of prompts that a pass goes through, with an update after each."""
+    joint: bool | None = None
+    """True: a response succeeds only if all of its arms do; false: with the mean of their probabilities."""
+    features: int | None = None
+    """d, features that the logits are linear in: fewer share more. As many as states are a table."""
+    pool: int | None = None
+    """Training prompts, which take turns, S at a time."""
+    held_out: int | None = None
+    """Prompts that training never sees, on which the policy is evaluated."""
+    predictable: float | None = None
+    """Share of the variance of the right arms' score that the features explain; the rest is each prompt's own."""
+    skill: float | None = None
+    """Share of the right arms' score in the initial logits: what a supervised start has learnt."""
     success: Table | None = None
     """Probability that an arm is rewarded: a row for each state, or one for all."""
     success_beta: tuple[float, float] | None = None

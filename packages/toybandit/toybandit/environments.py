@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from entrostat.settings.allowed import NonNegativeFloat, PositiveInt, Probability
+from entrostat.settings.allowed import NonNegativeFloat, NonNegativeInt, PositiveInt, Probability
 from entrostat.settings.field_types import fit_fields
 
 Table = tuple[tuple[float, ...], ...]
@@ -66,6 +66,30 @@ class Environment:
     """Advantage of a group, a name of `entrostat.advantages`. None: reward minus the expected reward of the state."""
     update: UpdateRule = "sgd"
     """Update rule of the logits: sgd (policy gradient), npg (natural policy gradient) or adam."""
+    momentum: Annotated[float, "[0, 1)"] = 0.0
+    """Momentum of sgd."""
+    beta_1: Annotated[float, "[0, 1)"] = 0.9
+    """Decay of adam's mean of gradients."""
+    beta_2: Annotated[float, "[0, 1)"] = 0.999
+    """Decay of adam's mean of their squares."""
+    max_grad_norm: Annotated[float | None, "(0, inf)"] = None
+    """Largest norm of the gradient of the loss; a larger one is scaled down. None: no limit."""
+    mini_batches: PositiveInt = 1
+    """Mini-batches of prompts that a pass goes through, with an update after each."""
+    joint: bool = False
+    """True: a response succeeds with the product of its arms' probabilities, as an answer that must be right as a
+    whole. False: with their mean."""
+    features: PositiveInt | None = None
+    """d, features that the logits are linear in (`toybandit.features`): fewer share more. None: a table, where each
+    state has logits of its own, as with as many features as states."""
+    pool: PositiveInt | None = None
+    """Training prompts, which take turns, S at a time. None: the same S in each rollout."""
+    held_out: NonNegativeInt = 0
+    """Prompts that training never sees, on which the policy is evaluated."""
+    predictable: Probability = 1.0
+    """Share of the variance of the right arms' score that the features explain; the rest is each prompt's own."""
+    skill: float = 0.0
+    """Share of the right arms' score in the initial logits: what a supervised start has learnt."""
     success: Annotated[Table | None, "[0, 1]"] = None
     """Probability that an arm is rewarded, instead of right and wrong arms: a row for each state, or one for all."""
     success_beta: Annotated[tuple[float, float] | None, "(0, inf)"] = None
@@ -88,9 +112,33 @@ class Environment:
         deepest = MOST_LOGITS if self.branching == 1 else MOST_LOGITS.bit_length()
         if self.length > deepest or self.rows * self.arms > MOST_LOGITS:
             raise ValueError(f"states, arms, length and branching make over {MOST_LOGITS} logits: lower one of them")
-        if self.coupling > 0 and self.rows**2 > MOST_LOGITS:
+        if self.coupling > 0 and self.features is None and self.rows**2 > MOST_LOGITS:
             raise ValueError(f"coupling of {self.rows} states takes over {MOST_LOGITS} numbers: lower states")
+        _require(
+            self.states % self.mini_batches == 0,
+            "mini_batches",
+            f"a divisor of {self.states} states",
+            self.mini_batches,
+        )
+        self._check_features()
         self._check_tables()
+
+    def _check_features(self) -> None:
+        if self.features is None:
+            for name, without in (("pool", None), ("held_out", 0), ("predictable", 1.0), ("skill", 0.0)):
+                if getattr(self, name) != without:
+                    raise ValueError(f"{name} needs shared features: set features, or leave {name} out")
+            return
+        for name in (*TABLES, "success_beta", "right_logit"):
+            if getattr(self, name):
+                raise ValueError(f"with features, weights and right arms are drawn: leave {name} out")
+        _require(self.update != "npg", "update", "sgd or adam with features", "npg")
+        _require(not self.enumerated, "gradient", "sampled with features", "exact")
+        _require(self.coupling < 1, "coupling", "below 1 with features", self.coupling)
+        _require(self.prompts % self.states == 0, "pool", f"a multiple of the {self.states} states", self.pool)
+        rows = (self.prompts + self.held_out) * self.nodes
+        if rows * max(min(self.features, rows), self.arms) > MOST_LOGITS:
+            raise ValueError(f"pool, held_out, length and features make over {MOST_LOGITS} numbers: lower one of them")
 
     def _check_tables(self) -> None:
         if self.success is not None and self.success_beta is not None:
@@ -110,9 +158,19 @@ class Environment:
         return self.group is None
 
     @property
+    def nodes(self) -> int:
+        """Number of states of a prompt: the nodes of a tree of depth L."""
+        return sum(self.branching**depth for depth in range(self.length))
+
+    @property
     def rows(self) -> int:
-        """Number of states of all prompts: S times the nodes of a tree of depth L."""
-        return self.states * sum(self.branching**depth for depth in range(self.length))
+        """Number of states of a rollout's prompts: S times the nodes."""
+        return self.states * self.nodes
+
+    @property
+    def prompts(self) -> int:
+        """Number of training prompts."""
+        return self.pool or self.states
 
 
 def _require(condition: bool, name: str, allowed: str, value: object) -> None:
@@ -162,8 +220,34 @@ ENVIRONMENTS: dict[str, Environment] = {
         logits=((2.0, -2.5, *7 * (1.0, 0.0)),),
         success=((0.5, 1.0, *14 * (0.3,)),),
     ),
+    "features": Environment(
+        states=32,
+        arms=4,
+        group=8,
+        length=6,
+        rollouts=160,
+        passes=1,
+        mini_batches=2,
+        update="adam",
+        beta_2=0.95,
+        max_grad_norm=1.0,
+        lr=0.18,
+        logit_std=3.4,
+        right_arms=1,
+        right_tilt=0.9,
+        reward_right=1.0,
+        reward_wrong=0.0,
+        joint=True,
+        features=4,
+        coupling=0.3,
+        pool=2048,
+        held_out=128,
+        predictable=0.1,
+        skill=1.5,
+    ),
 }
 """exact: one state, expected gradient. noisy: the default. on: strictly on-policy. pure: no signal, so any entropy
 change comes from the algorithm. det: 0/1 rewards, so groups become all-correct and A = 0. coupled: states share
 features. episodes: responses of four tokens, so rules for sequences act on sequences. trap: the likeliest arm pays half
-of the time; one that the initial policy seldom draws, with a probability of about .0025, always pays."""
+of the time; one that the initial policy seldom draws, with a probability of about .0025, always pays. features: prompts
+never return soon, share few features, and are evaluated on others (docs/predict.md has how its numbers were fitted)."""

@@ -62,6 +62,24 @@ def visits(policy: Policy, environment: Environment) -> Tensor:
     return torch.cat(levels, -1).flatten(1) / environment.length
 
 
+def solved(p: Tensor, success: Tensor, environment: Environment) -> Tensor:
+    """Return the probability that a response succeeds if all of its arms have to, (R, prompts).
+
+    p, success: of every arm, (R, prompts·nodes, K). One sum over arms a level, from the leaves to the root.
+    """
+    runs, arms, branching = p.shape[0], environment.arms, environment.branching
+    paid = (p * success).reshape(runs, -1, environment.nodes, arms)
+    child_of_arm = torch.arange(arms) % branching
+    after = paid.new_ones(*paid.shape[:2], branching**environment.length)
+    first = environment.nodes
+    for depth in reversed(range(environment.length)):
+        width = branching**depth
+        first -= width
+        children = after.reshape(*paid.shape[:2], width, branching)
+        after = (paid[:, :, first : first + width] * children[..., child_of_arm]).sum(-1)
+    return after.squeeze(-1)
+
+
 def token_mean(x: Tensor, policy: Policy, environment: Environment) -> Tensor:
     """Return the mean of a per-row value, (R, rows), over the tokens of the policy's responses: (R,)."""
     if environment.length == 1:

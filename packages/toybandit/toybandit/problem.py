@@ -28,8 +28,7 @@ def draw_problem(environment: Environment, seeds: Tensor, dtype: torch.dtype) ->
     logits = environment.logit_std * normal(seed, salt("initial logits"), state, arm)
     if environment.logits is not None:
         logits = logits + rows_of(environment.logits).to(logits)
-    gumbel = -(-uniform(seed, salt("right arms"), state, arm).log()).log()
-    score = environment.right_tilt * torch.log_softmax(logits, -1) + gumbel
+    score = environment.right_tilt * torch.log_softmax(logits, -1) + gumbel(seed, "right arms", state, arm)
     chosen = score.topk(environment.right_arms, -1).indices
     right = torch.zeros_like(logits, dtype=torch.bool).scatter(-1, chosen, True)
     if environment.success is not None:
@@ -39,6 +38,11 @@ def draw_problem(environment: Environment, seeds: Tensor, dtype: torch.dtype) ->
     else:
         success = torch.full_like(logits, environment.reward_wrong).masked_fill(right, environment.reward_right)
     return Problem(logits=(logits + environment.right_logit * right).to(dtype), success=success.to(dtype))
+
+
+def gumbel(seed: Tensor, purpose: str, row: Tensor, arm: Tensor) -> Tensor:
+    """Return standard Gumbel numbers, keyed by seed, purpose, row and arm."""
+    return -(-uniform(seed, salt(purpose), row, arm).log()).log()
 
 
 def rows_of(table: Table) -> Tensor:

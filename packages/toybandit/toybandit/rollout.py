@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -30,6 +31,39 @@ class Rollout:
     """Frequency of each token relative to the mean, (R, S, n); None if tokens are samples, which all count 1."""
     node: Tensor | None = None
     """Node of each token in its prompt's tree, int64 (R, S, n); None if a prompt has one state."""
+
+
+class MiniBatch(NamedTuple):
+    """Prompts of one update, with their tokens."""
+
+    rollout: Rollout
+    fixed: dict[str, Tensor]
+    """Token fields that stay the same in every pass, (R, S·n) or (S·n,) each."""
+    of_row: Tensor | None
+    """Features of the prompts' rows, (rows, W); None if rows have logits of their own."""
+    rows: slice
+    """Rows of the prompts in the table of a rollout."""
+
+
+def mini_batches(
+    rollout: Rollout, fixed: dict[str, Tensor], of_row: Tensor | None, rows: int, parts: int
+) -> list[MiniBatch]:
+    """Divide a rollout by prompts into equal parts, in order. rows: those of all its prompts."""
+    if parts == 1:
+        return [MiniBatch(rollout, fixed, of_row, slice(0, rows))]
+    tables = {name: x.chunk(parts, 1) for name, x in vars(rollout).items() if x is not None}
+    tokens = {name: x.chunk(parts, -1) for name, x in fixed.items()}
+    features = [None] * parts if of_row is None else of_row.chunk(parts)
+    width = rows // parts
+    return [
+        MiniBatch(
+            Rollout(**{name: x[part] for name, x in tables.items()}),
+            {name: x[part] for name, x in tokens.items()},
+            features[part],
+            slice(part * width, (part + 1) * width),
+        )
+        for part in range(parts)
+    ]
 
 
 def respond(
@@ -72,11 +106,13 @@ def sample_rollout(
 def sample_responses(
     policy: Policy, success: Tensor, environment: Environment, advantage: Advantage, luck: Luck, step: int
 ) -> Rollout:
-    """Draw a rollout with responses of L tokens. A response succeeds with the mean probability of its arms."""
+    """Draw a rollout with responses of L tokens. A response succeeds with the mean probability of its arms, or with
+    the product if that is `joint`."""
     node, choice = sample_episodes(policy, environment, luck, step)
     arm = node * environment.arms + choice
     of_arm = per_prompt(success, environment.states).gather(-1, arm.flatten(2)).reshape(arm.shape)
-    reward, value = judge_responses(of_arm.mean(-1), advantage, luck, step, environment.label_noise)
+    of_response = of_arm.prod(-1) if environment.joint else of_arm.mean(-1)
+    reward, value = judge_responses(of_response, advantage, luck, step, environment.label_noise)
     spread = (x.repeat_interleave(environment.length, -1) for x in (reward, value))
     return Rollout(arm=arm.flatten(2), node=node.flatten(2), **dict(zip(("reward", "advantage"), spread, strict=True)))
 

@@ -1,6 +1,8 @@
 """The simulator: rollouts of a tabular-softmax bandit under an entropy controller, all runs at once.
 
-    rollout (arms, rewards, advantages) ► observe ► M × [ tokens ► plan ► ∂loss/∂(log π, H) ► logits ]
+    rollout (arms, rewards, advantages) ► observe ► M × [ tokens ► plan ► ∂loss/∂(log π, H) ► weights ]
+
+The weights are the logits themselves, or those of shared features (`toybandit.features`).
 
 The loss is the mean over all tokens of the rollout. A step follows S times its gradient, the mean gradient of a state.
 Only rollouts and passes are Python loops.
@@ -8,7 +10,7 @@ Only rollouts and passes are Python loops.
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +27,8 @@ from .compiled import Compiled
 from .config import Config
 from .control import EnumeratedReduce, build_controller
 from .environments import Environment
-from .episodes import token_mean
+from .episodes import solved, token_mean
+from .features import Features, in_weights, logits_of
 from .luck import Luck
 from .policy import (
     Policy,
@@ -38,10 +41,19 @@ from .policy import (
     truncated_gradient,
 )
 from .problem import coupling_kernel, draw_problem, with_label_noise
-from .rollout import Respond, Rollout, enumerate_rollout, respond, sample_responses, sample_rollout
+from .rollout import (
+    MiniBatch,
+    Respond,
+    Rollout,
+    enumerate_rollout,
+    mini_batches,
+    respond,
+    sample_responses,
+    sample_rollout,
+)
 from .token_metrics import TokenMetrics
-from .trajectory import Array, Trajectory
-from .updates import make_update
+from .trajectory import Array, HeldOut, Trajectory
+from .updates import update_of
 from .workspace import keep_freed_memory, one_thread
 
 OnRollout = Callable[[int, dict[str, float]], None]
@@ -49,6 +61,8 @@ OnRollout = Callable[[int, dict[str, float]], None]
 Watch = Callable[[Tokens, Plan], None]
 WATCHED = frozenset(field.name for field in fields(Tokens)) - {"advantage", "truncated_entropy", "proxy_logp"}
 """Token fields for `watch` besides the advantage, without the fields that depend on a controller's support."""
+EVALUATIONS = 20
+"""Evaluations on held-out prompts in a run, besides the last."""
 IN_CACHE = 1 << 17
 """Largest number of logits for which the data of a pass fits in the processor's cache."""
 
@@ -73,7 +87,8 @@ def simulate(
     seeds: one run each. predict: also predict each rollout's entropy change from the flow of its tokens.
     diagnostics: also record the metrics of `entrostat.diagnostics`; sampled environments only, a few times slower.
     keep_policies: also keep the policy before each rollout and at the end.
-    start: initial logits instead of the environment's, (runs, rows, K), such as the `logits` of a trajectory.
+    start: initial weights instead of the environment's, such as the `weights` of a trajectory: logits (runs, rows, K),
+    or those of features.
     on_rollout: called after each rollout with its index and the means over runs of all recorded numbers.
     watch: called at every update with its tokens (runs, N), all fields that a controller may need, and their plan.
     compile: first compile a pass to machine code, which takes seconds and needs a C++ compiler; the numbers are equal
@@ -104,9 +119,9 @@ class Passed(NamedTuple):
     tokens: Tokens
     plan: Plan
     gradient: Tensor
-    """Gradient of the loss in the logits, (R, rows, K)."""
-    logits: Tensor
-    """Logits after the update, (R, rows, K)."""
+    """Gradient of the loss in the logits of the mini-batch, (R, rows, K)."""
+    weights: Tensor
+    """Weights after the update: logits (R, rows, K), or those of features (R, W, K)."""
 
 
 class _Simulation:
@@ -141,13 +156,20 @@ class _Simulation:
         if watch is not None:
             self.needs |= WATCHED
         dtype = getattr(torch, config.dtype)
-        self.logits, self.success = draw_problem(self.environment, self.seeds, dtype)
+        self.features: Features | None = None
+        if self.environment.features is None:
+            self.weights, self.success = draw_problem(self.environment, self.seeds, dtype)
+            self.kernel = coupling_kernel(self.environment, dtype)
+        else:
+            self.features, self.kernel = Features(self.environment, self.seeds, dtype), None
+            self.weights = self.features.weights
         if start is not None:
-            self.logits = starting_logits(start, self.logits)
-        self.reference = Policy(self.logits)
-        self.kernel = coupling_kernel(self.environment, dtype)
+            self.weights = starting_weights(start, self.weights)
+        self.reference = self.weights
+        self.of_row: Tensor | None = None
+        """Features of the present prompts' rows, (rows, W)."""
         self.lr = learning_rates(self.environment, len(seeds), dtype)
-        self.update = make_update(self.environment.update, self.lr, self.environment.states)
+        self.update = update_of(self.environment, self.lr)
         responses, length = self.environment.group or 2 * self.environment.arms, self.environment.length
         prompts = self.environment.states
         self.luck = Luck(self.seeds, prompts, responses)
@@ -156,6 +178,7 @@ class _Simulation:
         self.position = torch.arange(length).repeat(prompts * responses)
         self.history: dict[str, list[Tensor]] = {}
         self.policies: list[Tensor] | None = [] if keep_policies else None
+        self.evaluations: list[tuple[int, Tensor, Tensor]] = []
         self.planned: dict[str, Tensor] = {}
         self.predicted: Tensor | None = None
         self.fast: Compiled | None = None
@@ -166,16 +189,17 @@ class _Simulation:
     def run(self, on_rollout: OnRollout | None) -> Trajectory:
         for step in range(self.environment.rollouts):
             self.temperature = self.temperature_at(step)
-            policy = Policy(self.logits, self.temperature)
+            self.face(step)
+            policy = self.policy_of(self.weights, self.of_row)
             mean_entropy = token_mean(policy.entropy, policy, self.environment)
-            reward = token_mean((policy.p * self.success).sum(-1), policy, self.environment)
+            reward = self.reward_of(policy)
             self.record({"entropy": mean_entropy, "reward": reward})
             if self.temperature is not None:
                 self.record({"temperature": self.temperature.flatten(), **self.at_one()})
             if self.environment.label_noise > 0:
                 self.record({"reward_seen": with_label_noise(reward, self.environment.label_noise)})
             if self.policies is not None:
-                itself = policy if self.temperature is None else Policy(self.logits)
+                itself = policy if self.temperature is None else self.policy_at_one()
                 self.policies.append(itself.p.double().cpu())
             if self.metrics is not None:
                 self.record(self.metrics.rollout(mean_entropy))
@@ -193,19 +217,47 @@ class _Simulation:
         set_here = self.controller.temperature
         if set_here is None and self.config.temperature is not None:
             set_here = numbers_at(schedule(self.config.temperature), step, self.environment.rollouts)
-        return None if set_here is None else set_here.to(self.logits).reshape(-1, 1, 1)
+        return None if set_here is None else set_here.to(self.weights).reshape(-1, 1, 1)
+
+    def face(self, step: int) -> None:
+        """Turn to the prompts of a rollout, and evaluate the policy on those held out when it is time."""
+        if self.features is None:
+            return
+        rows = self.features.turn(step)
+        if self.of_row is None or self.environment.prompts > self.environment.states:
+            self.of_row, self.success = self.features.of_row[rows], self.features.success(rows)
+        rollouts = self.environment.rollouts
+        if self.environment.held_out and (step == rollouts or step % max(rollouts // EVALUATIONS, 1) == 0):
+            unseen = self.features.unseen
+            policy = Policy(logits_of(self.weights, self.features.of_row[unseen]))
+            entropy = token_mean(policy.entropy, policy, replace(self.environment, states=self.environment.held_out))
+            self.evaluations.append((step, entropy, self.features.solved(policy, unseen)))
+
+    def policy_of(self, weights: Tensor, of_row: Tensor | None, rows: slice = slice(None)) -> Policy:
+        """Return the policy on rows with these features, or on these rows of a table, at the rollout's temperature."""
+        return Policy(logits_of(weights, of_row, rows), self.temperature)
+
+    def policy_at_one(self) -> Policy:
+        """Return the policy itself, whatever temperature it is sampled at."""
+        return Policy(logits_of(self.weights, self.of_row))
+
+    def reward_of(self, policy: Policy) -> Tensor:
+        """Return the expected reward of a response, (R,), without label noise."""
+        if self.environment.joint:
+            return solved(policy.p, self.success, self.environment).mean(-1)
+        return token_mean((policy.p * self.success).sum(-1), policy, self.environment)
 
     def at_one(self) -> dict[str, Tensor]:
-        """Return entropy and reward of the policy itself, whatever temperature it is sampled at."""
-        policy = Policy(self.logits)
-        reward = token_mean((policy.p * self.success).sum(-1), policy, self.environment)
-        return {"entropy/at_1": token_mean(policy.entropy, policy, self.environment), "reward/at_1": reward}
+        """Return entropy and reward of the policy itself."""
+        policy = self.policy_at_one()
+        entropy = token_mean(policy.entropy, policy, self.environment)
+        return {"entropy/at_1": entropy, "reward/at_1": self.reward_of(policy)}
 
     def reset_reference(self, step: int) -> None:
         """Make the present policy the reference of the runs whose controller asks for it before this rollout."""
         due = self.controller.resets_reference(step)
         if bool(due.any()):
-            self.reference = Policy(torch.where(due.reshape(-1, 1, 1), self.logits, self.reference.logits))
+            self.reference = torch.where(due.reshape(-1, 1, 1), self.weights, self.reference)
 
     def step_stats(self, entropy: Tensor, step: int) -> StepStats:
         total = self.environment.rollouts
@@ -229,32 +281,34 @@ class _Simulation:
         self.respond = Compiled(respond, f"advantage {self.environment.advantage!r}")
 
     def learn(self, policy: Policy, rollout: Rollout, step: int) -> None:
-        """Run the passes over one rollout and update the logits."""
-        passes, fixed = self.environment.passes, self.fixed(policy, rollout)
+        """Run the passes over one rollout and update the weights."""
+        parts = mini_batches(
+            rollout, self.fixed(policy, rollout), self.of_row, self.environment.rows, self.environment.mini_batches
+        )
+        updates = self.environment.passes * len(parts)
         self.planned, self.predicted = {}, None
-        if self.fast is not None and self.environment.length == 1 and self.logits.numel() <= IN_CACHE:
-            self.logits = self.logits.mT.contiguous().mT  # arm-major in memory: compiled sums over arms are faster
-        for number in range(passes):
-            update = step * passes + number
+        cached = self.environment.length == 1 and self.weights.numel() <= IN_CACHE
+        if self.fast is not None and self.features is None and cached:
+            self.weights = self.weights.mT.contiguous().mT  # arm-major in memory: compiled sums over arms are faster
+        for number in range(updates):
+            part, update = parts[number % len(parts)], step * updates + number
             if self.fast is not None:
-                self.logits, info = self.fast(self, self.logits, rollout, fixed, torch.tensor(update))
+                self.weights, info = self.fast(self, self.weights, part, torch.tensor(update))
             else:
-                policy = Policy(self.logits, self.temperature) if number else policy
-                self.logits, info = self.looked_at(policy, rollout, fixed, update)
+                here = policy if number == 0 and len(parts) == 1 else self.policy_of(self.weights, *part[2:])
+                self.weights, info = self.looked_at(here, part, update)
             for name, value in info.items():
                 self.planned[name] = self.planned.get(name, 0.0) + value
-        self.logits = self.logits.contiguous()
-        self.record({name: value / passes for name, value in self.planned.items()})
+        self.weights = self.weights.contiguous()
+        self.record({name: value / updates for name, value in self.planned.items()})
         if self.predicted is not None:
             self.record({"entropy_change_predicted": self.predicted})
         if self.metrics is not None:
             self.record(self.metrics.step())
 
-    def looked_at(
-        self, policy: Policy, rollout: Rollout, fixed: dict[str, Tensor], number: int
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the new logits and the plan's info after a pass, and record what the caller of `simulate` wanted."""
-        passed = self.take_pass(policy, rollout, fixed, number)
+    def looked_at(self, policy: Policy, part: MiniBatch, number: int) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the new weights and the plan's info after a pass, and record what the caller of `simulate` wanted."""
+        passed = self.take_pass(self.weights, policy, part, number)
         if self.watch is not None:
             self.watch(passed.tokens, passed.plan)
         if self.metrics is not None:
@@ -262,11 +316,12 @@ class _Simulation:
         if self.predict:
             change = self.predicted_change(policy, passed.gradient)
             self.predicted = change if self.predicted is None else self.predicted + change
-        return passed.logits, passed.plan.info
+        return passed.weights, passed.plan.info
 
-    def take_pass(self, policy: Policy, rollout: Rollout, fixed: dict[str, Tensor], number: int | Tensor) -> Passed:
-        """Run one pass over a rollout from the logits of `policy`; number: updates of the run before this one."""
-        tokens = self.tokens(policy, rollout, fixed)
+    def take_pass(self, weights: Tensor, policy: Policy, part: MiniBatch, number: int | Tensor) -> Passed:
+        """Run one pass over a mini-batch; number: updates of the run before this one."""
+        rollout = part.rollout
+        tokens = self.tokens(policy, rollout, part.fixed)
         reduce = self.reduce
         if rollout.frequency is not None:
             reduce = EnumeratedReduce(self.config.controller, self.config.env, rollout.frequency.flatten(1))
@@ -279,9 +334,8 @@ class _Simulation:
         tail = self.truncated_part(policy, rollout, plan)
         if tail is not None:
             gradient = gradient + tail
-        delta = self.update(gradient, policy)
-        logits = policy.logits + (delta if self.kernel is None else self.kernel @ delta)
-        return Passed(tokens, plan, gradient, logits)
+        delta = self.update(in_weights(gradient, part.of_row, part.rows, weights.shape[1]), policy)
+        return Passed(tokens, plan, gradient, weights + (delta if self.kernel is None else self.kernel @ delta))
 
     def truncated_part(self, policy: Policy, rollout: Rollout, plan: Plan) -> Tensor | None:
         """Return the gradient in the logits of a bonus on the truncated entropy, (runs, S, K); None without a bonus."""
@@ -299,7 +353,7 @@ class _Simulation:
             "old_logp": lambda: token_logp(old, arm),
             "rollout_logp": lambda: token_logp(old, arm),
             "old_entropy": lambda: per_token(old.entropy, arm, rollout.node),
-            "ref_logp": lambda: token_logp(Policy(self.reference.logits, self.temperature), arm),
+            "ref_logp": lambda: token_logp(self.policy_of(self.reference, self.of_row), arm),
             "proxy_logp": lambda: proxy_logp(old, self.controller.proxy, arm),
             "reward": lambda: rollout.reward.flatten(1),
             "group_id": lambda: self.group_id,
@@ -334,10 +388,20 @@ class _Simulation:
         Covers changes of the entropies at a tree's nodes, not of how often the nodes are visited.
         """
         slope = policy.p * (policy.logp + policy.entropy.unsqueeze(-1))
-        change = token_mean(
-            policy.in_logits((slope * gradient).sum(-1, keepdim=True)).squeeze(-1), policy, self.environment
+        change = policy.in_logits((slope * gradient).sum(-1, keepdim=True)).squeeze(-1)
+        parts = self.environment.mini_batches
+        part = replace(self.environment, states=self.environment.states // parts, mini_batches=1, pool=None)
+        return self.lr.flatten() * part.states / parts * token_mean(change, policy, part)
+
+    def on_held_out(self) -> HeldOut | None:
+        if not self.evaluations:
+            return None
+        rollouts, entropy, right = zip(*self.evaluations, strict=True)
+        return HeldOut(
+            rollouts=np.array(rollouts),
+            entropy=torch.stack(entropy, 1).double().cpu().numpy(),
+            solved=torch.stack(right, 1).double().cpu().numpy(),
         )
-        return self.lr.flatten() * self.environment.states * change
 
     def kept(self, last: Policy) -> Array | None:
         if self.policies is None:
@@ -349,9 +413,10 @@ class _Simulation:
             self.history.setdefault(name, []).append(value.double().expand(self.seeds.shape))
 
     def trajectory(self) -> Trajectory:
-        sampled = Policy(self.logits, self.temperature)
+        self.face(self.environment.rollouts)
+        sampled = self.policy_of(self.weights, self.of_row)
         self.record({"entropy": token_mean(sampled.entropy, sampled, self.environment)})
-        policy = Policy(self.logits)
+        policy = self.policy_at_one()
         arrays = {name: torch.stack(values, -1).cpu().numpy() for name, values in self.history.items()}
         return Trajectory(
             config=self.config,
@@ -361,18 +426,21 @@ class _Simulation:
             predicted=arrays.pop("entropy_change_predicted", None),
             probabilities=policy.p.double().cpu().numpy(),
             policies=self.kept(policy),
-            logits=self.logits.double().cpu().numpy(),
+            logits=policy.logits.double().cpu().numpy(),
+            weights=self.weights.double().cpu().numpy(),
+            held_out=self.on_held_out(),
             success=self.success.double().cpu().numpy(),
             metrics=arrays,
         )
 
 
 def moved(
-    simulation: _Simulation, logits: Tensor, rollout: Rollout, fixed: dict[str, Tensor], number: Tensor
+    simulation: _Simulation, weights: Tensor, part: MiniBatch, number: Tensor
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """Return the new logits and the plan's info after a pass; a function that can be compiled."""
-    passed = simulation.take_pass(Policy(logits, simulation.temperature), rollout, fixed, number)
-    return passed.logits, passed.plan.info
+    """Return the new weights and the plan's info after a pass; a function that can be compiled."""
+    policy = simulation.policy_of(weights, part.of_row, part.rows)
+    passed = simulation.take_pass(weights, policy, part, number)
+    return passed.weights, passed.plan.info
 
 
 def learning_rates(environment: Environment, runs: int, dtype: torch.dtype) -> Tensor:
@@ -383,8 +451,8 @@ def learning_rates(environment: Environment, runs: int, dtype: torch.dtype) -> T
     return torch.tensor(rates, dtype=dtype).reshape(-1, 1, 1)
 
 
-def starting_logits(start: Array, like: Tensor) -> Tensor:
-    """Return `start` as a tensor like the environment's logits. Raise ValueError on another shape, NaN or infinity."""
+def starting_weights(start: Array, like: Tensor) -> Tensor:
+    """Return `start` as a tensor like the environment's weights. Raise ValueError on another shape, NaN or infinity."""
     if start.shape != tuple(like.shape):
         raise ValueError(f"start has shape {start.shape}; expected {tuple(like.shape)}: (runs, states, arms)")
     if not np.isfinite(start).all():

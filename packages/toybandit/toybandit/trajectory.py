@@ -22,8 +22,25 @@ def last_third(values: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class HeldOut:
+    """The policy at temperature 1 on prompts that training never sees, at n moments of every run."""
+
+    rollouts: NDArray[np.int64]
+    """Rollouts before each evaluation, (n,)."""
+    entropy: Array
+    """Mean entropy of its responses' tokens, (runs, n), nats."""
+    solved: Array
+    """Probability that a response to a prompt is right, (runs, n, prompts)."""
+
+    def pass_at(self, k: int) -> Array:
+        """Return pass@k, (runs, n): mean over prompts of 1 − (1 − P)^k. It is exact: nothing is drawn."""
+        found: Array = (1 - (1 - self.solved.clip(0, 1)) ** k).mean(-1)
+        return found
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Trajectory:
-    """Every run of a simulation, as float64 arrays."""
+    """Every run of a simulation, as float64 arrays. Rows are those of the last rollout's prompts, if prompts change."""
 
     config: Config
     seeds: tuple[int, ...]
@@ -37,6 +54,8 @@ class Trajectory:
     """Final policy at temperature 1, (runs, rows, K): a row for each state."""
     logits: Array
     """Final logits, (runs, rows, K)."""
+    weights: Array
+    """Final weights: the logits, or those of features, (runs, W, K)."""
     success: Array
     """Probability that an arm is rewarded, without label noise, (runs, rows, K)."""
     metrics: dict[str, Array] = field(default_factory=dict)
@@ -45,6 +64,8 @@ class Trajectory:
     predicted: Array | None = None
     """First-order prediction of each rollout's change of mean entropy: the flow of each token in its own state, summed
     over tokens and passes, (runs, rollouts), nats. None without `predict`."""
+    held_out: HeldOut | None = None
+    """Evaluations on held-out prompts. None without such prompts."""
     policies: Array | None = None
     """Policy before each rollout and at the end, (runs, rollouts + 1, rows, K). None without `keep_policies`."""
 
@@ -86,12 +107,16 @@ class Trajectory:
 
         P is the policy's probability of the arms that pay most in the state: a draw succeeds if it is one of them, even
         if it then happens to earn no reward. It is exact: nothing is drawn.
-        Raises ValueError without policies (`keep_policies`), and for responses of several tokens.
+        Raises ValueError without policies (`keep_policies`), for responses of several tokens, and for prompts that
+        change: `held_out` has those of both.
         """
         if self.policies is None:
             raise ValueError("pass@k needs the policies of a run: simulate with keep_policies=True")
-        if self.config.environment().length > 1:
+        environment = self.config.environment()
+        if environment.length > 1:
             raise ValueError("pass@k is defined for responses of one token: length must be 1")
+        if environment.prompts > environment.states:
+            raise ValueError("pass@k is of prompts that stay the same: leave pool out, or take held_out.pass_at")
         best = self.success == self.success.max(-1, keepdims=True)
         p = (self.policies * best[:, None]).sum(-1).clip(0, 1)
         found: Array = (1 - (1 - p) ** k).mean(-1)

@@ -4,12 +4,12 @@ The loss is a mean over S states. A step follows each state's mean gradient: S t
 """
 
 from collections.abc import Callable
-from typing import get_args
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
 
-from .environments import UpdateRule
+from .environments import Environment, UpdateRule
 from .policy import Policy
 
 Update = Callable[[Tensor, Policy], Tensor]
@@ -17,12 +17,15 @@ Update = Callable[[Tensor, Policy], Tensor]
 
 
 class Sgd:
-    """Policy gradient: Δz = −lr·S·gradient."""
+    """Policy gradient: Δz = −lr·S·gradient; with momentum μ, of the sum over past updates, i updates ago times μ^i."""
 
-    def __init__(self, lr: float | Tensor, states: int) -> None:
-        self.factor = -lr * states
+    def __init__(self, lr: float | Tensor, states: int, momentum: float = 0.0) -> None:
+        self.factor, self.momentum = -lr * states, momentum
+        self.velocity = torch.zeros(())
 
     def __call__(self, gradient: Tensor, policy: Policy) -> Tensor:
+        if self.momentum:
+            gradient = self.velocity = self.momentum * self.velocity + gradient
         return gradient * self.factor
 
 
@@ -44,12 +47,12 @@ class NaturalGradient:
 
 
 class Adam:
-    """Adam (Kingma and Ba 2015) with β = (0.9, 0.999) and ε = 1e-8."""
+    """Adam (Kingma and Ba 2015) with ε = 1e-8."""
 
-    beta_1, beta_2, eps = 0.9, 0.999, 1e-8
+    eps = 1e-8
 
-    def __init__(self, lr: float | Tensor, states: int) -> None:
-        self.lr, self.states = lr, states
+    def __init__(self, lr: float | Tensor, states: int, beta_1: float = 0.9, beta_2: float = 0.999) -> None:
+        self.lr, self.states, self.beta_1, self.beta_2 = lr, states, beta_1, beta_2
         self.calls = torch.zeros((), dtype=torch.float64)
         self.first = self.second = torch.zeros(())
 
@@ -63,15 +66,41 @@ class Adam:
         return -self.lr * first / (second.sqrt() + self.eps)
 
 
-RULES: dict[str, Callable[[float | Tensor, int], Update]] = {"sgd": Sgd, "npg": NaturalGradient, "adam": Adam}
+class Limited:
+    """Update rule that scales a gradient down, run by run, to a largest norm."""
+
+    def __init__(self, rule: Update, most: float) -> None:
+        self.rule, self.most = rule, most
+
+    def __call__(self, gradient: Tensor, policy: Policy) -> Tensor:
+        norm = gradient.flatten(1).norm(dim=-1).reshape(-1, 1, 1)
+        return self.rule(gradient * (self.most / norm.clamp(min=self.most)), policy)
+
+
+RULES: dict[str, Callable[..., Update]] = {"sgd": Sgd, "npg": NaturalGradient, "adam": Adam}
 assert tuple(RULES) == get_args(UpdateRule)
 
 
-def make_update(name: str, lr: float | Tensor, states: int = 1) -> Update:
-    """Return the update rule `name`, with one lr or one per run (R, 1, 1). Raise ValueError on an unknown name.
+def make_update(
+    name: str, lr: float | Tensor, states: int = 1, max_grad_norm: float | None = None, **settings: Any
+) -> Update:
+    """Return the update rule `name`. Raise ValueError on an unknown name.
 
-    states: S, the number of states over which the loss is a mean.
+    lr: one, or one per run (R, 1, 1). states: S, the number of states over which the loss is a mean. max_grad_norm:
+    largest norm of the loss's gradient. settings: momentum of sgd, or beta_1 and beta_2 of adam.
     """
     if name not in RULES:
         raise ValueError(f"unknown update {name!r}; choose from {', '.join(RULES)}")
-    return RULES[name](lr, states)
+    rule = RULES[name](lr, states, **settings)
+    return rule if max_grad_norm is None else Limited(rule, max_grad_norm)
+
+
+def update_of(environment: Environment, lr: Tensor) -> Update:
+    """Return the update rule of an environment, for its mini-batches."""
+    of_rule = {
+        "sgd": {"momentum": environment.momentum},
+        "adam": {"beta_1": environment.beta_1, "beta_2": environment.beta_2},
+    }
+    states = environment.states // environment.mini_batches
+    settings = of_rule.get(environment.update, {})
+    return make_update(environment.update, lr, states, environment.max_grad_norm, **settings)

@@ -11,6 +11,23 @@ from entrostat.settings.schedules import is_schedule
 
 from ..config import Config
 
+LATER: dict[str, Any] = {
+    "label_noise": 0,
+    "temperature": None,
+    "momentum": 0,
+    "beta_1": 0.9,
+    "beta_2": 0.999,
+    "max_grad_norm": None,
+    "mini_batches": 1,
+    "joint": False,
+    "features": None,
+    "pool": None,
+    "held_out": 0,
+    "predictable": 1,
+    "skill": 0,
+}
+"""Settings that earlier sweeps do not have, with the values that they used."""
+
 
 @dataclass(frozen=True, eq=False)
 class Cell:
@@ -24,8 +41,8 @@ class Cell:
     def key(self) -> str:
         """Name of the cell, the same for the same run in any grid."""
         settings = {**self.config.resolved(), "seed": self.seed}
-        for name in ("label_noise", "temperature"):
-            if not settings[name]:
+        for name, usual in LATER.items():
+            if settings[name] == usual:
                 del settings[name]  # sweeps from before the setting go on
         asked = json.dumps(settings, sort_keys=True)
         return hashlib.sha256(asked.encode()).hexdigest()[:16]
