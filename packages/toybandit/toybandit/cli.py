@@ -6,6 +6,7 @@
     toybandit reproduce list
     toybandit sweep --grid examples/grids/gains.yaml --workers 2
     toybandit leaderboard --quick
+    toybandit forecast --like runs/countdown --first 60 --total 480
 
 `toybandit COMMAND --help` lists the flags.
 """
@@ -17,6 +18,7 @@ from entrostat import __version__
 from entrostat.settings.choosing import unknown
 from entrostat.settings.commandline import one_line_errors
 
+from .forecast.command import forecast_command
 from .leaderboard.command import leaderboard_command
 from .reproduce.command import reproduce_command
 from .run import run_command
@@ -29,6 +31,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "reproduce": reproduce_command,
     "sweep": sweep_command,
     "leaderboard": leaderboard_command,
+    "forecast": forecast_command,
 }
 
 

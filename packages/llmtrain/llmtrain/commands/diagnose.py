@@ -5,9 +5,6 @@ llmtrain diagnose verl.log --target 0.3         log of another trainer, whose co
 llmtrain diagnose mine.csv --entropy ent/mean   log whose names are not known
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from entrostat.logs.foreign.foreign_runs import HELP
 from entrostat.settings.commandline import Arguments, writing
 
@@ -27,6 +24,7 @@ def main(args: list[str]) -> int:
     from entrostat.logs.diagnosis.facts import measure
     from entrostat.logs.diagnosis.sketch import sketch
     from entrostat.logs.diagnosis.words import text
+    from entrostat.logs.foreign.metric_names import renamed
 
     from ..studies.comparison import Run, picture
 
@@ -49,14 +47,3 @@ def main(args: list[str]) -> int:
                 figure(run.name, metrics, facts.happened, place)
             print(f"figure: {place}")
     return 0
-
-
-def renamed(run: str, metrics: Sequence[Mapping[str, Any]], named: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the metrics with those that are named under entrostat's names. Raises ValueError for an unknown one."""
-    logged = sorted(set[str]().union(*metrics) - {"step"})
-    for name in named.values():
-        if name not in logged:
-            raise ValueError(f"{run} has logged no {name!r}; its metrics: {', '.join(logged) or 'none'}")
-    return [
-        {**line, **{ours: line[name] for ours, name in named.items() if name in line}} for line in map(dict, metrics)
-    ]

@@ -7,8 +7,9 @@ A metric that has no line in NAMES keeps its name.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 NAMES: dict[str, dict[str, str]] = {
     "entropy": {
@@ -195,3 +196,17 @@ def page() -> str:
     for ours, theirs in NAMES.items():
         lines.append(f"| `{ours}` | {'; '.join(f'`{name}` {trainers}' for name, trainers in theirs.items())} |")
     return "\n".join(lines) + "\n"
+
+
+def renamed(run: str, metrics: Sequence[Mapping[str, Any]], named: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the steps of a run with metrics that a user names by entrostat's names, {ours: theirs}, under those.
+
+    Raises ValueError for a name that the run has not logged.
+    """
+    logged = sorted(set[str]().union(*metrics) - {"step"})
+    for name in named.values():
+        if name not in logged:
+            raise ValueError(f"{run} has logged no {name!r}; its metrics: {', '.join(logged) or 'none'}")
+    return [
+        {**line, **{ours: line[name] for ours, name in named.items() if name in line}} for line in map(dict, metrics)
+    ]

@@ -1,0 +1,131 @@
+"""`toybandit forecast`: the order of rules in a language model, from the first steps of one run under plain GRPO."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+
+from entrostat.logs.foreign.foreign_runs import read_path
+from entrostat.logs.foreign.metric_names import renamed
+from entrostat.logs.runlog import read_metrics
+from entrostat.settings.commandline import parse_flags, writing
+from entrostat.settings.plain_yaml import load_yaml
+
+from ..run import PLAIN, SAME
+
+DESCRIPTION = """Expect which rules end higher in held-out reward and pass@k, from the start of one run.
+
+Example: toybandit forecast --like runs/countdown --first 60 --total 480
+
+Reads a run of llmtrain or another trainer's log (see llmtrain diagnose) under plain GRPO, fits the environment
+`features` to its entropy, reward and evaluations, and runs every rule in it. Takes about ten minutes of a core; no
+model is needed. docs/predict.md has how often such forecasts were right."""
+RULES = (
+    "grpo",
+    "clip_higher",
+    "clip_cov k=0.02",
+    "kl_ref beta=0.01,0.05",
+    "entropy_bonus coef=0.005,0.05",
+    "entropic auto=true target=0.5x",
+    "thermostat target=0.25x,0.5x,0.8x",
+    "thermostat mode=anchor target=0.25x,0.5x",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForecastFlags:
+    """Flags of `toybandit forecast`."""
+
+    like: tuple[Path, ...]
+    """Run folder, or log of another trainer; several that differ in their seed alone are averaged."""
+    rules: Annotated[tuple[str, ...], tyro.conf.arg(metavar="'NAME KEY=VALUE,...'")] = RULES
+    """Rules, each with values to try; 0.5x is half of the entropy at the start."""
+    total: int | None = None
+    """Steps of the whole run; by default those that were logged."""
+    first: int | None = None
+    """Steps of the log to read; by default all."""
+    entropy: str | None = None
+    """Logged metric that is the policy's entropy (nats)."""
+    reward: str | None = None
+    """Logged metric that is the share of right answers in training."""
+    tries: Annotated[int, "[10, 100000]"] = 300
+    """Simulations of each search for an environment."""
+    fits: Annotated[int, "[2, 100]"] = 4
+    """Searches; their environments are all used."""
+    seeds: Annotated[int, "[2, 1000]"] = 8
+    """Runs of each rule in each environment."""
+    json: Path | None = None
+    """File to write the numbers to."""
+
+
+def forecast_command(args: Sequence[str]) -> int:
+    """Expect which rules end higher in a language model, from one run's first steps."""
+    flags = parse_flags(ForecastFlags, args, prog="toybandit forecast", description=DESCRIPTION)
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from entrostat.about.lineup import asked
+
+    from .fit import fit
+    from .observed import observe, together
+    from .outlook import look_ahead
+    from .words import notes, table
+
+    wanted = asked(("grpo", *flags.rules))
+    seen = together([observe(metrics, total=flags.total, first=flags.first) for metrics in read(flags)])
+    console = Console()
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
+        task = progress.add_task("environments", total=flags.fits)
+        fits = []
+        for seed in range(flags.fits):
+            fits.append(fit(seen, tries=flags.tries, seed=seed))
+            progress.advance(task)
+        task = progress.add_task("rules", total=len(wanted))
+        ahead = []
+        for entry in wanted:
+            ahead.append(look_ahead(entry, fits, range(flags.seeds), seen.k))
+            progress.advance(task)
+    console.print(table(ahead, seen.k))
+    for line in notes(seen, fits):
+        console.print(line, highlight=False, soft_wrap=True)
+    if flags.json:
+        numbers = [
+            {
+                "rule": one.entry.name,
+                "reward": mean(one.reward),
+                f"pass@{seen.k}": mean(one.passed),
+                "entropy": mean(one.entropy),
+            }
+            for one in ahead
+        ]
+        with writing(flags.json):
+            flags.json.write_text(json.dumps(numbers, indent=2) + "\n")
+    return 0
+
+
+def mean(values: Any) -> float:
+    """Return a mean, rounded to what it can tell."""
+    return round(float(np.mean(values)), 5)
+
+
+def read(flags: ForecastFlags) -> list[list[dict[str, Any]]]:
+    """Return the steps of all runs, under entrostat's names.
+
+    Raises ValueError on a file that is no run, and on a run under a controller.
+    """
+    named = {ours: name for ours, name in (("entropy", flags.entropy), ("reward", flags.reward)) if name}
+    return [renamed(path.name, metrics, named) for path in flags.like for metrics in runs_at(path)]
+
+
+def runs_at(path: Path) -> list[list[dict[str, Any]]]:
+    """Return the steps of the run in a folder, or of the runs in another trainer's log."""
+    if not (path / "config.yaml").is_file():
+        return [run.metrics for run in read_path(path)]
+    controller = load_yaml(path / "config.yaml").get("controller", PLAIN)
+    if controller not in SAME:
+        raise ValueError(f"{path} trained under {controller!r}: a forecast starts from a run under plain {PLAIN}")
+    return [read_metrics(path)]

@@ -1,0 +1,96 @@
+"""Outlooks as a table, with the notes that a reader needs to judge them."""
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE
+from rich.table import Table
+
+from ..trajectory import Array
+from .fit import Fit
+from .observed import SCALE, Observed
+from .outlook import Outlook
+
+FACTOR = 2.0
+"""Standard errors from which a difference is told apart."""
+BAD = 1.0
+"""Root mean square of the differences from the run, in units of SCALE, from which an environment is not like it."""
+
+
+def table(outlooks: Sequence[Outlook], k: int) -> Table:
+    """Return a table of the rules, the highest pass@k first. The first outlook is plain GRPO's."""
+    plain = outlooks[0]
+    out = Table(
+        caption=f"late, on held-out prompts; ± is {FACTOR:g} standard errors of the difference from "
+        f"{plain.entry.name}, over environments and seeds; * tells apart",
+        caption_justify="left",
+        box=SIMPLE,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    out.add_column("rule")
+    for title in ("entropy", "reward", "difference", f"pass@{k}", "difference"):
+        out.add_column(title, justify="right")
+    for one in sorted(outlooks, key=lambda one: -one.passed.mean()):
+        cells = [one.entry.name, f"{one.entropy.mean():.3f}"]
+        for here, there in ((one.reward, plain.reward), (one.passed, plain.passed)):
+            cells += [f"{here.mean():.3f}", "" if one is plain else told(*difference(here, there))]
+        out.add_row(*cells)
+    return out
+
+
+def difference(here: Array, there: Array) -> tuple[float, float]:
+    """Return the mean difference of two rules, (fits, seeds) each, and its standard error.
+
+    Environments are fitted independently, and rules share seeds: the error is that of the environments' mean
+    differences, at least that of the seeds.
+    """
+    each = here - there
+    of_fits = each.mean(1).std(ddof=1) / sqrt(len(each)) if len(each) > 1 else 0.0
+    of_seeds = sqrt(float((each.var(1, ddof=1) / each.shape[1]).mean()) / len(each))
+    return float(each.mean()), max(float(of_fits), of_seeds)
+
+
+def told(value: float, error: float) -> str:
+    """Return a difference with the ends of its interval, marked if it is told apart from 0."""
+    mark = "*" if abs(value) > FACTOR * error else " "
+    return f"{value:+.3f} ±{FACTOR * error:.3f}{mark}"
+
+
+def notes(seen: Observed, fits: Sequence[Fit]) -> list[str]:
+    """Return sentences: what was read, how like it the environments are, and how often such forecasts were right."""
+    known = int(np.isfinite(seen.numbers).sum())
+    off = [sqrt(one.distance / known) * SCALE for one in fits]
+    lines = [
+        f"read: {seen.steps} of {seen.total} steps, entropy {seen.entropy[0]:.2f} → {seen.entropy[-1]:.2f} nats, "
+        f"reward {seen.reward[0]:.2f} → {seen.reward[1]:.2f}, {len(seen.passed)} evaluations",
+        f"environments: {len(fits)}, off by {min(off):.3f} to {max(off):.3f} (root mean square of {known} numbers)",
+    ]
+    if min(off) > BAD * SCALE:
+        lines.append("warning: no environment does what this run did, so the order says nothing about it")
+    if not len(seen.passed):
+        lines.append("warning: without evaluations on held-out problems, pass@k rests on entropy and reward alone")
+    return [*lines, past()]
+
+
+def past() -> str:
+    """Return how often forecasts of one leaderboard were right, a sentence."""
+    record = measured()
+    return (
+        f"past: over {record['entries']} entries of one small model's leaderboard that were held aside, the rank "
+        f"correlation with the outcome was {record['reward']} for reward and {record['pass@8']} for pass@8; where "
+        f"pass@8 was told apart from GRPO's, its sign was right in {record['right']} of {record['told']} "
+        "(docs/predict.md)"
+    )
+
+
+@cache
+def measured() -> dict[str, Any]:
+    """Return the record of past forecasts."""
+    record: dict[str, Any] = json.loads((files(__package__) / "record.json").read_text())
+    return record

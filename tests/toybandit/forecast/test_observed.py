@@ -1,0 +1,96 @@
+"""What a log says of a run's start: windows by hand, steps and names, and logs that say too little."""
+
+import numpy as np
+import pytest
+
+from toybandit import Config, simulate
+from toybandit.forecast.observed import Observed, observe, thirds, together, windows
+
+
+def steps(count: int = 16, **more: object) -> list[dict]:
+    return [{"step": i, "entropy": 1 - i / count, "reward": i / count, **more} for i in range(count)]
+
+
+def test_windows_and_thirds_by_hand() -> None:
+    values = np.arange(6.0)
+    assert windows(values, 3).tolist() == [0.5, 2.5, 4.5]
+    assert windows(values, 6).tolist() == values.tolist()
+    assert windows(np.array([1.0, 3.0]), 4).tolist() == [1, 1, 3, 3]
+    assert thirds(values).tolist() == [0.5, 4.5]
+    assert thirds(np.array([2.0])).tolist() == [2, 2]
+
+
+def test_a_log_s_numbers() -> None:
+    lines = steps()
+    lines[0] |= {"eval/avg@4": 0.1, "eval/pass@4": 0.3}
+    lines[8] |= {"eval/avg@4": 0.2, "eval/pass@4": 0.25}
+    lines.append({"step": 16, "eval/avg@4": 0.4, "eval/pass@4": 0.2})
+    seen = observe(lines, total=64)
+    assert (seen.steps, seen.total, seen.k) == (16, 64, 4)
+    np.testing.assert_allclose(seen.entropy, [1 - (i + 0.5) / 16 for i in range(0, 16, 2)])
+    np.testing.assert_allclose(seen.evaluated, [0, 0.5, 1])
+    np.testing.assert_allclose(seen.mean, [0.1, 0.2, 0.4])
+    np.testing.assert_allclose(seen.passed, [0.3, 0.25, 0.2])
+
+
+def test_first_steps_alone() -> None:
+    seen = observe(steps(), first=8)
+    assert (seen.steps, seen.total) == (8, 16)
+    np.testing.assert_allclose(seen.entropy, [1 - i / 16 for i in range(8)])
+
+
+def test_steps_that_begin_late_and_gaps() -> None:
+    lines = [{**line, "step": line["step"] + 5} for line in steps()]
+    del lines[3]["entropy"]
+    lines[4]["reward"] = None
+    lines[6]["entropy"] = float("nan")
+    seen = observe(lines)
+    assert (seen.steps, seen.total) == (16, 16)
+    assert np.isfinite(seen.numbers).all()
+
+
+@pytest.mark.parametrize(
+    ("lines", "word"),
+    [
+        (steps(7), "entropy at 7 steps"),
+        ([{"step": i, "entropy": 1.0} for i in range(9)], "--reward"),
+        (steps(reward=1.5), "between 1.5 and 1.5"),
+        (steps(reward=-0.1), "share of right answers"),
+        ([{**line, "temperature": 1 + line["step"]} for line in steps()], "temperature"),
+    ],
+)
+def test_logs_that_say_too_little(lines: list[dict], word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        observe(lines)
+
+
+def test_runs_of_several_seeds_are_their_mean() -> None:
+    one, other = observe(steps()), observe([{**line, "entropy": 0.5} for line in steps()])
+    np.testing.assert_allclose(together([one, other]).entropy, (one.entropy + 0.5) / 2)
+    with pytest.raises(ValueError, match="seed alone"):
+        together([one, observe(steps(20))])
+
+
+def test_a_simulation_is_at_no_distance_from_itself() -> None:
+    run = simulate(Config(env="features", rollouts=40, pool=64, held_out=16), range(2))
+    assert run.held_out is not None
+    lines: list[dict] = [
+        {"step": i, "entropy": run.entropy[:, i].mean(), "reward": run.reward[:, i].mean()} for i in range(40)
+    ]
+    lines.append({"step": 40})
+    for i, step in enumerate(run.held_out.rollouts):
+        lines[step] |= {
+            "eval/avg@8": run.held_out.pass_at(1)[:, i].mean(),
+            "eval/pass@8": run.held_out.pass_at(8)[:, i].mean(),
+        }
+    assert observe(lines).distance(run) == pytest.approx(0, abs=1e-20)
+    assert observe(lines, first=20).distance(run) == pytest.approx(0, abs=1e-20)
+
+
+def test_what_was_not_logged_does_not_count() -> None:
+    run = simulate(Config(env="features", rollouts=16, pool=64, held_out=16), range(2))
+    seen = observe(steps())
+    wanted = np.concatenate([seen.entropy, seen.reward])
+    got = np.concatenate([windows(run.entropy[:, :16].mean(0), 8), thirds(run.reward.mean(0))])
+    assert isinstance(seen, Observed)
+    assert seen.distance(run) == pytest.approx((((got - wanted) / 0.05) ** 2).sum())
