@@ -27,7 +27,8 @@ ENVIRONMENT = (
         help="noisy: right arms are rewarded with probability .6, others .3. on: strictly on-policy. pure: no learning "
         "signal. det: right arms are always rewarded, others never. coupled: an update of one state moves the others. "
         "exact: one state, expected gradient. episodes: four tokens per response. trap: the likeliest arm pays half of "
-        "the time, one that is hardly drawn always.",
+        "the time, one that is hardly drawn always. features: prompts that hardly return share weights, and the policy is "
+        "evaluated on others that are never trained.",
     ),
     Control(
         key="lr",
@@ -93,6 +94,46 @@ ENVIRONMENT = (
         help="Number of rollouts in the run.",
     ),
 )
+SHARED = "features"
+"""Environment with controls of its own: its Adam has another scale of learning rates."""
+PREFIX = "f."
+"""Beginning of their keys; the rest names a field of Config."""
+TABLE = "table"
+OWN: dict[str, dict[str, Any]] = {
+    "lr": {"low": 0.01, "high": 1.0, "step": 0.01, "help": "Step size of Adam."},
+    "passes": {
+        "label": "Passes per rollout",
+        "help": "Passes over the samples of one rollout, with an update after each half of its prompts.",
+    },
+}
+"""Differences of a control from that of the other environments."""
+FEATURES = (
+    Control(
+        key=f"{PREFIX}features",
+        label="Features",
+        symbol="d",
+        default=str(ENVIRONMENTS[SHARED].features),
+        options=("1", "2", "4", "8", "16", "32", "64", "128", "256", TABLE),
+        ordered=True,
+        help="Features that the logits of all prompts are linear in. The fewer they are, the more an update for one "
+        "prompt moves the others. table: prompts share nothing; for at most 512 training prompts.",
+    ),
+    Control(
+        key=f"{PREFIX}pool",
+        label="Training prompts",
+        default=str(ENVIRONMENTS[SHARED].pool),
+        options=("128", "256", "512", "1024", "2048"),
+        ordered=True,
+        help=f"They take turns, {ENVIRONMENTS[SHARED].states} per rollout. {ENVIRONMENTS[SHARED].held_out} others are "
+        "held out: never trained, only evaluated.",
+    ),
+    *(
+        replace(c, key=PREFIX + c.key, default=getattr(ENVIRONMENTS[SHARED], c.key), **OWN.get(c.key, {}))
+        for c in ENVIRONMENT
+        if c.key not in ("env", "states")
+    ),
+)
+"""Controls of the environment `features`, besides the environment itself."""
 SEED = Control(
     key="seed",
     label="Seed",
@@ -168,18 +209,28 @@ def files() -> tuple[str, ...]:
 def draw_environment(controls: Sequence[Control] = ENVIRONMENT) -> dict[str, Any]:
     """Draw the controls of the environment; return their values as arguments of Config.
 
-    An environment of a file has its own numbers, so that it has no other control.
+    controls: that of the environment first. An environment of a file has its own numbers, so that it has no other.
     """
-    values: dict[str, Any] = {}
-    for control in controls:
-        if control.key == "env":
-            control = replace(control, options=(*control.options, *files()))
-        elif values.get("env") in files():
-            continue
-        values[control.key] = control.draw()
-    if values["env"] in files():
-        st.caption(plain(f"All its numbers are those in {values['env']}."))
-    return values
+    choice, *others = controls
+    env = replace(choice, options=(*choice.options, *files())).draw()
+    if env in files():
+        st.caption(plain(f"All its numbers are those in {env}."))
+        return {"env": env}
+    if env == SHARED:
+        without = {control.key for control in ENVIRONMENT} - {control.key for control in controls}
+        others = [control for control in FEATURES if control.key.removeprefix(PREFIX) not in without]
+    return arguments({"env": env, **{control.key: control.draw() for control in others}})
+
+
+def arguments(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values of controls of an environment, by key, as arguments of Config."""
+    if values["env"] != SHARED:
+        return dict(values)
+    given = {key.removeprefix(PREFIX): value for key, value in values.items()}
+    pool, base = int(given["pool"]), ENVIRONMENTS[SHARED]
+    if given["features"] != TABLE:
+        return {**given, "pool": pool, "features": int(given["features"])}
+    return {**given, "pool": pool, "features": (pool + base.held_out) * base.nodes, "coupling": 0.0}
 
 
 def draw_controller() -> dict[str, Any]:
@@ -212,11 +263,12 @@ def config(environment: Mapping[str, Any], controller: Mapping[str, Any]) -> Con
 
 def config_at(values: Mapping[str, Any]) -> Config:
     """Return the configuration for `values` of controls; controls that are not in it have their defaults."""
-    environment = {control.key: values.get(control.key, control.default) for control in ENVIRONMENT}
+    controls = (ENVIRONMENT[0], *FEATURES) if values.get("env") == SHARED else ENVIRONMENT
+    environment = arguments({control.key: values.get(control.key, control.default) for control in controls})
     names = values.get("controller", CONTROLLER.default)
     controller: dict[str, Any] = {"controller": "+".join(names) or "grpo"}
     if has_target(controller["controller"]):
         controller["target"] = values.get("schedule") or values.get("target", TARGET.default)
-    settings = {key: value for key, value in values.items() if "." in key}
+    settings = {key: value for key, value in values.items() if "." in key and not key.startswith(PREFIX)}
     named = {key if len(names) > 1 else key.partition(".")[2]: value for key, value in settings.items()}
     return config(environment, {**controller, "controller_args": named})

@@ -19,6 +19,8 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import ArrayLike
 
+from toybandit import Trajectory
+
 from .palette import COLOURS, DASHES
 
 HEIGHT = 130
@@ -72,6 +74,22 @@ def bands(values: Mapping[str, ArrayLike], x: ArrayLike | None = None) -> pd.Dat
     means = {name: array.mean(0) for name, array in runs.items()}
     low, high = ([edge(array, 0) for array in runs.values()] for edge in (np.min, np.max))
     return _frame(means, x, {"value": list(means.values()), "low": low, "high": high})
+
+
+def held_out(runs: Mapping[str, Trajectory], k: int) -> Panel | None:
+    """Return the panel of pass@k on held-out prompts, means and bands; None if no run has such prompts.
+
+    A run without them has a point that is not drawn, so that the others keep their colours.
+    """
+    if all(run.held_out is None for run in runs.values()):
+        return None
+    frames = [
+        bands({name: [[np.nan]]})
+        if run.held_out is None
+        else bands({name: run.held_out.pass_at(k)}, run.held_out.rollouts)
+        for name, run in runs.items()
+    ]
+    return Panel(title=f"pass@{k} on held-out prompts", frame=pd.concat(frames, ignore_index=True))
 
 
 def _frame(

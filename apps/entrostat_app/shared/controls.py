@@ -22,8 +22,8 @@ DRAWN = "drawn controls"
 class Control:
     """Number, choice or switch, depending on `default`.
 
-    With `options`: a choice, of several values if the default is a tuple. With `low` and `high`: a slider. Otherwise: a
-    switch or a number, or a text field if the number is None or infinite.
+    With `options`: a choice, of several values if the default is a tuple, or a slider over them if they are `ordered`.
+    With `low` and `high`: a slider. Otherwise: a switch or a number, or a text field if the number is None or infinite.
     """
 
     key: str
@@ -38,6 +38,7 @@ class Control:
     high: float | None = None
     step: float | None = None
     options: tuple[str, ...] = ()
+    ordered: bool = False
     empty: str | None = None
     """Placeholder of an empty choice, which explains its meaning."""
 
@@ -75,6 +76,8 @@ class Control:
         if self.options and isinstance(self.default, tuple):
             chosen = list(self.default)
             return st.multiselect(self.title, self.options, default=chosen, placeholder=self.empty, **common)
+        if self.ordered:
+            return st.select_slider(self.title, self.options, self.default, **common)
         if self.options:
             return st.selectbox(self.title, self.options, index=self.options.index(self.default), **common)
         if self.low is not None and self.high is not None:

@@ -130,6 +130,13 @@ PRESETS: dict[str, Preset] = {
         notice="The policy learns fast from rewards without noise, so entropy falls about twice as fast as with noisy "
         "ones. Then all responses of a group earn the same reward, advantages become 0, and learning stops.",
     ),
+    "held-out": Preset(
+        title="What was not trained",
+        query={"env": "features"},
+        notice="Prompts share weights, so what is learnt reaches prompts that are never trained: one response is right "
+        "more often there, too. But the policy becomes certain there as well, and eight responses find the answer "
+        "less often than before. Choose thermostat and a target of 0.4 to compare.",
+    ),
     "high-gain": Preset(
         title="Gain too high",
         page="control-room",
@@ -183,6 +190,12 @@ PRESETS: dict[str, Preset] = {
         page="compare",
         query={"env": "det"},
         notice="Soon all responses of a group earn the same reward, and advantages become 0.",
+    ),
+    "held-out-holders": Preset(
+        title="What was not trained",
+        page="compare",
+        query={"env": "features", "contenders": ("grpo", "clip_higher", "thermostat"), "target": 0.4},
+        notice="GRPO is right more often with one response, and less often with eight.",
     ),
     "uncentred": Preset(
         title="Advantages with a nonzero mean",

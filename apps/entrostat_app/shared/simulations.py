@@ -18,10 +18,10 @@ def is_live(configs: Sequence[Config], runs: int = 1) -> bool:
     updates = numbers = 0
     for config in configs:
         environment = config.environment()
-        responses = environment.group or 2 * environment.arms
-        row = responses * environment.length + environment.arms
-        updates += environment.rollouts * environment.passes
-        numbers += environment.rollouts * environment.passes * runs * environment.rows * row
+        tokens = environment.states * (environment.group or 2 * environment.arms) * environment.length
+        passes = environment.rollouts * environment.passes
+        updates += passes * environment.mini_batches
+        numbers += passes * runs * (tokens + environment.rows * environment.arms)
     return updates <= LIVE_UPDATES and numbers <= LIVE_NUMBERS
 
 

@@ -40,7 +40,7 @@ def test_what_is_fixed_stays() -> None:
 
 def test_nothing_that_can_be_simulated_is_an_error() -> None:
     with pytest.raises(ValueError, match="no environment could be simulated"):
-        fit(SEEN, tries=2, fixed={**FIXED, "update": "sgd", "lr": 1e305})
+        fit(SEEN, tries=2, fixed={**FIXED, "logit_std": 1e308})
 
 
 def test_numbers_that_do_not_go_together_are_named() -> None:

@@ -172,7 +172,8 @@ def draw(outcomes: Sequence[Outcome], target: float) -> None:
             "the run; the cross at the mark is the range over seeds. No policy can be above the grey frontier."
         )
         exports.draw(paths, "reward-entropy", commands)
-    st.info(plain(comparison.notice(standings) or comparison.summary(outcomes)), icon=":material/visibility:")
+    words = comparison.notice(standings) or comparison.summary(outcomes), comparison.on_held_out(outcomes)
+    st.info(plain(" ".join(filter(None, words))), icon=":material/visibility:")
     draw_table(comparison.table(standings), outcomes[0].trajectory.runs)
 
 

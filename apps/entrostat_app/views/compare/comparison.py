@@ -33,6 +33,8 @@ MEASURES = {
     ),
 }
 """Title and meaning of the table's columns, by field of Standing."""
+HELD_OUT_KS = (1, 8)
+"""Values of k for pass@k on held-out prompts."""
 NOTED = 5e-4
 """Smallest gap to the frontier that the note mentions."""
 TARGET = "target"
@@ -122,7 +124,9 @@ def table(found: Sequence[Standing]) -> pd.DataFrame:
 
 
 def over_time(outcomes: Sequence[Outcome], target: float | None) -> Picture:
-    """Return the picture of entropy and reward over the rollouts, with bands over all seeds and one legend for both.
+    """Return the picture of entropy and reward over the rollouts, with bands over all seeds and one legend.
+
+    Below them is pass@k on held-out prompts, if a bandit has some.
 
     target: drawn as a line if a contender holds it and a colour is left for it; otherwise the first target that moves.
     """
@@ -139,6 +143,7 @@ def over_time(outcomes: Sequence[Outcome], target: float | None) -> Picture:
     panels = [
         Panel(title="Entropy H (nats)", frame=charts.bands(entropy)),
         Panel(title="Expected reward", frame=charts.bands(reward)),
+        *(panel for k in HELD_OUT_KS if (panel := charts.held_out({o.name: o.trajectory for o in outcomes}, k))),
     ]
     return one_legend(charts.linked(panels, "rollout", height=160), columns=3 if max(map(len, entropy)) < 14 else 1)
 
@@ -168,6 +173,14 @@ def summary(outcomes: Sequence[Outcome]) -> str:
         for found in outcomes
     ]
     return f"Mean over {outcomes[0].trajectory.runs} seeds: " + "; ".join(parts) + "."
+
+
+def on_held_out(outcomes: Sequence[Outcome]) -> str:
+    """Return the ends of pass@k on held-out prompts, in words; empty if no bandit has such prompts."""
+    k = HELD_OUT_KS[-1]
+    ends = {f.name: f.trajectory.held_out.pass_at(k)[:, [0, -1]].mean(0) for f in outcomes if f.trajectory.held_out}
+    parts = [f"{name} from {first:.2f} to {last:.2f}" for name, (first, last) in ends.items()]
+    return f"pass@{k} on prompts that are never trained: {', '.join(parts)}." if parts else ""
 
 
 def notice(found: Sequence[Standing]) -> str:

@@ -26,7 +26,7 @@ from toybandit import ENVIRONMENTS, Config, Environment
 from toybandit.control import build_controller
 from toybandit.sweep.grid import AXES
 
-from ...shared.bandit import files
+from ...shared.bandit import SHARED, files
 
 MOST = 8
 """Upper limit of contenders in one comparison: the number of distinct colours, dashes and shapes."""
@@ -38,6 +38,8 @@ CHOICES = {"env": tuple(ENVIRONMENTS)}
 CHOICES |= {name: names for name in SETTINGS if isinstance(names := allowed(Config, name), tuple)}
 WRITTEN = ("lr", "group", "passes", "states", "rollouts")
 """Numbers of the bandit that a pinned line always states, because the page has controls for them."""
+OF_SHARED = ("features", "pool", "coupling", "lr")
+"""Numbers of the page that a line does not take over from the environment `features`, or into it."""
 NAME = re.compile(r"[\w +\-.,=()/%]{1,60}")
 VALUE = re.compile(r"[\w.+\-/]+|(?:linear|cosine|piecewise)\([\w.+\-:, ]*\)")
 LONGEST, PASSES, ROLLOUTS = 16, 256, 10_000
@@ -93,6 +95,9 @@ def _contender(
     entry = next((e for e in SUITED if (e.controller, e.args) == (controller, args)), Entry(controller, args))
     if entry.has_target and not any(key.endswith(".target") for key in args):
         numbers.setdefault("target", target)
+    page, here = environment.get("env"), numbers.get("env")
+    if here not in (None, page) and SHARED in (page, here):  # another update rule, to which these do not apply
+        environment = {key: value for key, value in environment.items() if key not in OF_SHARED}
     bandit = dict(environment) | numbers
     choice = {key: bandit[key] for key in ("env", "gradient") if key in bandit}
     if Config(**choice).environment().enumerated and "group" not in numbers:

@@ -79,13 +79,14 @@ def end(found: Outcome) -> dict[str, Any]:
 
 
 def frontiers(outcomes: Sequence[Outcome]) -> list[pd.DataFrame]:
-    """Return the frontier of each distinct bandit, over all seeds; none for episodes.
+    """Return the frontier of each distinct bandit, over all seeds; none for episodes, nor if prompts change.
 
     Below the entropy of a uniform policy over tied best arms, it is level down to entropy 0.
     """
     bandits: dict[bytes, tuple[str, np.ndarray]] = {}
     for found in outcomes:
-        if not found.is_episodic:
+        environment = found.contender.config.environment()
+        if not found.is_episodic and environment.prompts == environment.states:
             success = found.trajectory.success
             bandits.setdefault(success.tobytes(), (found.contender.config.env, success))
     frames = []

@@ -1,4 +1,4 @@
-"""Learn: a course of six lessons, from the trap of a collapsed policy to a theorem that fails.
+"""Learn: a course of seven lessons, from the trap of a collapsed policy to what a model forgets.
 
 In each lesson one predicts, moves a control of two or three runs side by side, and reads the answer.
 """
@@ -24,7 +24,7 @@ STEP = Control(
     label="Lesson",
     default="1",
     options=tuple(str(number + 1) for number in range(len(LESSONS))),
-    help="The course goes from the trap of a collapsed policy to a theorem that fails.",
+    help="The course goes from the trap of a collapsed policy to what a model forgets.",
 )
 TO_THE_TOP = "document.querySelector('[data-testid=stMain]')?.scrollTo(0, 0);"
 """JavaScript that scrolls to the top of the page."""
@@ -113,10 +113,10 @@ def panels(runs: Mapping[str, Trajectory], k: int | None = None) -> list[Panel]:
         Panel(title="Entropy H (nats)", frame=charts.bands(entropy)),
         Panel(title="Expected reward", frame=charts.bands({name: run.reward for name, run in runs.items()})),
     ]
-    if k is not None:
-        frame = charts.bands({name: run.pass_at(k) for name, run in runs.items()})
-        found.append(Panel(title=f"pass@{k}", frame=frame))
-    return found
+    if k is None:
+        return found
+    frame = charts.bands({name: run.pass_at(k) for name, run in runs.items() if run.held_out is None})
+    return [*found, charts.held_out(runs, k) or Panel(title=f"pass@{k}", frame=frame)]
 
 
 def picture(runs: Mapping[str, Trajectory], k: int | None = None) -> Picture:

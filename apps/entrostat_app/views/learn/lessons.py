@@ -127,7 +127,7 @@ class Lesson:
 
     def verdict(self, runs: Mapping[str, Trajectory]) -> str:
         """Return the answer and the numbers that it rests on."""
-        numbers = ", ".join(f"{name} {self.measure(run).mean():.2f}" for name, run in runs.items())
+        numbers = ", ".join(f"{name} {self.measure(run).mean():z.2f}" for name, run in runs.items())
         right = self.right(runs)
         return f"{right[:1].upper()}{right[1:]}: {numbers}{f' {self.unit}' if self.unit else ''}."
 
@@ -144,6 +144,10 @@ def preset(name: str, **changes: Any) -> dict[str, Any]:
 
 TRAP = preset("trap", lr=9.0, group=32, passes=1, rollouts=60)
 """Settings of GRPO in the trap, with fewer and larger steps than the preset's, so that the picture redraws quickly."""
+
+
+FORGETS = {"env": bandit.SHARED, "f.pool": "128", "f.lr": 0.3, "f.rollouts": 120}
+"""Settings of GRPO where prompts share weights, with fewer prompts, so that a table of them is small."""
 
 
 def without_controller(settings: Settings) -> dict[str, Any]:
@@ -177,6 +181,13 @@ def undershoot(run: Trajectory) -> NDArray[np.float64]:
     return run.target[:, -1] - run.entropy.min(-1)
 
 
+def forgotten(run: Trajectory) -> NDArray[np.float64]:
+    """Return how much of pass@8 on held-out prompts is lost in the run, (runs,)."""
+    assert run.held_out is not None
+    found = run.held_out.pass_at(8)
+    return found[:, 0] - found[:, -1]
+
+
 def learning_rate(default: float, low: float, high: float) -> Control:
     """Return the control of the learning rate of all runs of a lesson."""
     said = "Step size on the mean gradient of a state, in all runs."
@@ -202,7 +213,7 @@ def source(paper: tuple[str, str], section: str, place: str) -> Source:
 LESSONS = (
     Lesson(
         title="The trap",
-        minutes=12,
+        minutes=10,
         setting="16 prompts with 16 answers each, trained on rewards of 0 and 1. The likeliest answer pays half of the "
         "time. One answer always pays, but is drawn once in 400 times.",
         text="The [entropy](H) H = −Σ p log p measures how undecided the policy is. Likely answers that earn reward "
@@ -237,7 +248,7 @@ LESSONS = (
     ),
     Lesson(
         title="Why clip-higher helps",
-        minutes=7,
+        minutes=6,
         setting="Samples are used for several updates, and the ratio of new to old probability is clipped. Both runs "
         "are plain GRPO; one has a higher upper bound.",
         text="The **upper** bound of 1.2 stops unlikely answers first: from .01 they can grow only to .012. Yet it is "
@@ -271,7 +282,7 @@ LESSONS = (
     ),
     Lesson(
         title="Positives only",
-        minutes=6,
+        minutes=5,
         setting="Each response is better or worse than its group's mean. One run trains on both kinds, one only on the "
         "better ones, one only on the worse ones.",
         text="Training only on the [better ones](1) is like fine-tuning on one's own successes: it sharpens the "
@@ -298,7 +309,7 @@ LESSONS = (
     ),
     Lesson(
         title="P leaves an error, PI does not",
-        minutes=7,
+        minutes=6,
         setting="EntroPIC weights better and worse responses by the error: the entropy's distance from a target of .8 "
         "nats.",
         text="[P control](0) uses the current error and settles where its effect cancels the drift of training, which "
@@ -319,7 +330,7 @@ LESSONS = (
     ),
     Lesson(
         title="Windup",
-        minutes=6,
+        minutes=5,
         setting="Two PI controllers start far above their target of .5 nats. Their output has a bound.",
         text="While the output is at its bound, a larger sum of errors has no effect, and if the sum [goes on](1) "
         "growing, it must be undone later: the [entropy](H) overshoots the [target](T). **Anti-windup** [stops the "
@@ -349,7 +360,7 @@ LESSONS = (
     ),
     Lesson(
         title="When the theorem fails",
-        minutes=7,
+        minutes=6,
         setting="Theorem 4.3 of EntroPIC says that PI control brings the error to 0. One run is strictly on-policy, "
         "the other uses samples several times.",
         text="[Strictly on-policy](0), with rewards of 0 and 1 and weights on all tokens (τ = 0), the weights scale "
@@ -377,5 +388,43 @@ LESSONS = (
         next="Raise τ to .5, so that only likely tokens are weighted. What changes?",
         goes_on="no-authority",
         sources=(source(ENTROPIC, "section 4.3, high-probability samples", "subsection.4.3"),),
+    ),
+    Lesson(
+        title="Why your model forgets what you did not train",
+        minutes=7,
+        setting="32 of 128 prompts per rollout. All prompts are linear in the same 4 features, so they share weights; "
+        "in the table each prompt has its own. 128 others are never trained.",
+        text="What is [learnt](R) for one prompt moves the others. [pass@8](P) is the chance that one of 8 responses "
+        "to a prompt that is never trained is right. [GRPO](0) follows the reward; the [thermostat](1) holds the "
+        "[entropy](H) at a [target](T), which at .4 is about what the policy starts with.",
+        question="Which loses most pass@8 on the prompts that are never trained?",
+        measure=forgotten,
+        unit="of pass@8 lost",
+        move=Control(
+            key="held",
+            label="Target",
+            symbol="H*",
+            unit="nats",
+            default=0.4,
+            low=0.1,
+            high=0.6,
+            step=0.05,
+            help="Entropy that the thermostat holds.",
+        ),
+        runs=lambda target: {
+            "GRPO": FORGETS,
+            "thermostat": {**FORGETS, "controller": ("thermostat",), "target": target},
+            "table": {**FORGETS, "f.features": bandit.TABLE},
+        },
+        why="[GRPO](0) makes the policy certain on prompts that it never sees, too: one response is right more often, "
+        "but eight are alike, and [pass@8](P) falls. With [held entropy](1) it stays, and so does the reward. In a "
+        "[table](2) nothing is shared: trained prompts are learnt by heart, and no other changes at all.",
+        next="Lower the target step by step: reward rises. From where on is pass@8 lost? And above .4?",
+        goes_on="held-out",
+        sources=(
+            Source("Limit of RLVR", "abstract: pass@k of trained and base models", "2504.13837"),
+            source(REVISITING, "section 5.2, entropy and performance", "subsection.5.2"),
+        ),
+        pass_k=8,
     ),
 )

@@ -21,6 +21,8 @@ FRAME_SECONDS = 0.4
 """Time between two policies while playing, seconds."""
 PASS_KS = (1, 8, 64)
 """Values of k for pass@k."""
+HELD_OUT_K = 8
+"""k of pass@k on held-out prompts."""
 
 
 def page() -> None:
@@ -51,27 +53,36 @@ def page() -> None:
         preset = presets.current("playground")
         if words := preset.notice if preset else notice(trajectory):
             st.info(words, icon=":material/visibility:")
-        draw_policy(trajectory)
+        if is_changing(trajectory):
+            st.caption("Training prompts change with each rollout, so there is no policy of one prompt to follow.")
+        else:
+            draw_policy(trajectory)
     exports.draw(picture, "playground", [exports.run_command(config, (seed,))])
 
 
 def panels(trajectory: Trajectory) -> list[Panel]:
     """Return panels of entropy and target, reward, entropy change, pass@k and controller state.
 
-    pass@k is left out for responses of several tokens.
+    pass@k is left out for responses of several tokens. If the prompts change, so is the entropy change, and what it has
+    of held-out prompts is shown instead.
     """
     entropy, reward, target = trajectory.entropy[0], trajectory.reward[0], trajectory.target
     held = {} if target is None else {"target": np.append(target[0], target[0, -1])}
     assert trajectory.predicted is not None
-    found = [
-        Panel(title="Entropy H (nats)", frame=charts.table({"entropy": entropy, **held})),
-        Panel(title="Expected reward", frame=charts.table({"reward": reward})),
-        Panel(
-            title="Entropy change ΔH per rollout (nats)",
-            frame=charts.table({"measured": np.diff(entropy), "predicted": trajectory.predicted[0]}),
-        ),
-    ]
-    if trajectory.config.environment().length == 1:
+    found = [Panel(title="Entropy H (nats)", frame=charts.table({"entropy": entropy, **held}))]
+    unseen = trajectory.held_out
+    if unseen is None:
+        found.append(Panel(title="Expected reward", frame=charts.table({"reward": reward})))
+    else:
+        one, several = (unseen.pass_at(k)[0] for k in (1, HELD_OUT_K))
+        frames = charts.table({"reward in training": reward}), charts.table({"pass@1, held out": one}, unseen.rollouts)
+        found.append(Panel(title="One response: reward, and pass@1 on held-out prompts", frame=pd.concat(frames)))
+        frame = charts.table({"pass@8": several}, unseen.rollouts)
+        found.append(Panel(title=f"pass@{HELD_OUT_K} on held-out prompts", frame=frame))
+    if not is_changing(trajectory):
+        changes = {"measured": np.diff(entropy), "predicted": trajectory.predicted[0]}
+        found.append(Panel(title="Entropy change ΔH per rollout (nats)", frame=charts.table(changes)))
+    if trajectory.config.environment().length == 1 and not is_changing(trajectory):
         passed = {f"pass@{k}": trajectory.pass_at(k)[0] for k in PASS_KS}
         found.append(Panel(title="pass@k: one of k draws is a best arm", frame=charts.table(passed)))
     others = {name: values[0] for name, values in trajectory.metrics.items() if not name.endswith("/target")}
@@ -81,12 +92,25 @@ def panels(trajectory: Trajectory) -> list[Panel]:
     return found
 
 
+def is_changing(trajectory: Trajectory) -> bool:
+    """Return True if a rollout has other prompts than the one before it."""
+    environment = trajectory.config.environment()
+    return environment.prompts > environment.states
+
+
 def summary(trajectory: Trajectory) -> str:
     """Return a description of the pictures."""
     entropy, reward = trajectory.entropy[0], trajectory.reward[0]
-    return (
+    text = (
         f"Entropy goes from {entropy[0]:.2f} to {entropy[-1]:.2f} nats over {len(reward)} rollouts under "
         f"{trajectory.config.controller}, the expected reward from {reward[0]:.2f} to {reward[-1]:.2f}."
+    )
+    if trajectory.held_out is None:
+        return text
+    ends = trajectory.held_out.pass_at(HELD_OUT_K)[0, [0, -1]]
+    return (
+        f"{text} On {trajectory.held_out.solved.shape[-1]} prompts that are never trained, pass@{HELD_OUT_K} goes from "
+        f"{ends[0]:.2f} to {ends[1]:.2f}."
     )
 
 
@@ -104,7 +128,7 @@ def notice(trajectory: Trajectory) -> str:
         parts.append(f"Over the last third, the entropy is {late:.2f}, {late - held:+.2f} from the target.")
     measured, predicted = np.diff(entropy), trajectory.predicted[0]
     spread = np.square(measured - measured.mean()).sum()
-    if spread > 0:
+    if spread > 0 and not is_changing(trajectory):
         explained = 1 - np.square(measured - predicted).sum() / spread
         parts.append(f"The first-order prediction explains {100 * max(explained, 0):.0f}% of the variance of ΔH.")
     return " ".join(parts)

@@ -64,7 +64,7 @@ def fit(observed: Observed, *, tries: int = TRIES, seed: int = 0, fixed: Mapping
         if np.isfinite(distance) and not run.diverged:
             found = sorted([*found, (distance, number, numbers)], key=lambda one: one[:2])[: 2 * BEST]
     if not found:
-        raise ValueError("no environment could be simulated: a number that is fixed does not go with the others")
+        raise ValueError("no environment could be simulated: a number that is fixed makes all diverge")
     return Fit(replace(base, **{**found[0][2], **(fixed or {})}), found[0][0])
 
 
