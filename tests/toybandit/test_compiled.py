@@ -23,6 +23,18 @@ KINDS = {
     "moments, adam": {"controller": "thermostat", "update": "adam", "lr": 0.05},
     "expected gradient, coupled": {"controller": "entropy_bonus", "gradient": "exact", "group": None, "coupling": 0.3},
     "episodes": {"controller": "grpo", "length": 3, "branching": 2},
+    "features, adam": {
+        "features": 3,
+        "coupling": 0.2,
+        "states": 6,
+        "pool": 12,
+        "held_out": 4,
+        "mini_batches": 2,
+        "max_grad_norm": 0.01,
+        "update": "adam",
+        "lr": 0.05,
+    },
+    "features, momentum": {"features": 3, "momentum": 0.5},
 }
 QUICK = ("expected gradient, coupled",)
 """The kind that is compiled in two seconds; others take up to seven."""

@@ -27,8 +27,8 @@ ENVIRONMENT = (
         help="noisy: right arms are rewarded with probability .6, others .3. on: strictly on-policy. pure: no learning "
         "signal. det: right arms are always rewarded, others never. coupled: an update of one state moves the others. "
         "exact: one state, expected gradient. episodes: four tokens per response. trap: the likeliest arm pays half of "
-        "the time, one that is hardly drawn always. features: prompts that hardly return share weights, and the policy is "
-        "evaluated on others that are never trained.",
+        "the time, one that is hardly drawn always. features: prompts share weights and hardly return, and the policy "
+        "is evaluated on others, which are never trained.",
     ),
     Control(
         key="lr",

@@ -24,7 +24,7 @@ class Config:
     """
 
     env: str = "noisy"
-    """exact, noisy, on, pure, det, coupled, episodes, or a YAML file (`toybandit.environment_file`)."""
+    """Name of `toybandit.environments.ENVIRONMENTS`, or a YAML file (`toybandit.environment_file`)."""
     controller: str = "grpo"
     """Names of `entrostat` controllers joined by +, e.g. clip_higher+steer. grpo is plain PPO clipping 0.2 / 0.2."""
     preset: Literal["paper", "released"] = "paper"

@@ -47,7 +47,7 @@ class EnumeratedReduce(LocalReduce):
         self.frequency = frequency
         self.message = (
             f"controller {controller!r} needs statistics over a sample, but env {env!r} enumerates outcomes instead; "
-            "choose a sampled env (noisy, on, pure, det, coupled)"
+            "choose a sampled env, which is any but exact"
         )
 
     def count(self, mask: Tensor) -> Tensor:

@@ -48,10 +48,10 @@ def inverse_cdf(cumulative: Tensor, draw: Tensor) -> Tensor:
 
 def visits(policy: Policy, environment: Environment) -> Tensor:
     """Return the expected share of a response's tokens at each node, (R, rows); sums to 1 over a prompt's nodes."""
-    runs, prompts, branching = policy.p.shape[0], environment.states, environment.branching
-    p = policy.p.reshape(runs, prompts, -1, environment.arms)
+    branching = environment.branching
+    p = policy.p.reshape(policy.p.shape[0], -1, environment.nodes, environment.arms)
     child_of_arm = torch.arange(environment.arms) % branching
-    level = torch.ones(runs, prompts, 1, dtype=p.dtype)
+    level = p.new_ones(*p.shape[:2], 1)
     first, levels = 0, []
     for depth in range(environment.length):
         levels.append(level)
@@ -84,4 +84,4 @@ def token_mean(x: Tensor, policy: Policy, environment: Environment) -> Tensor:
     """Return the mean of a per-row value, (R, rows), over the tokens of the policy's responses: (R,)."""
     if environment.length == 1:
         return x.mean(-1)
-    return (visits(policy, environment) * x).sum(-1) / environment.states
+    return (visits(policy, environment) * x).sum(-1) * environment.nodes / x.shape[-1]

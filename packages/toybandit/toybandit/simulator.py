@@ -10,7 +10,7 @@ Only rollouts and passes are Python loops.
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import NamedTuple
 
 import numpy as np
@@ -230,7 +230,7 @@ class _Simulation:
         if self.environment.held_out and (step == rollouts or step % max(rollouts // EVALUATIONS, 1) == 0):
             unseen = self.features.unseen
             policy = Policy(logits_of(self.weights, self.features.of_row[unseen]))
-            entropy = token_mean(policy.entropy, policy, replace(self.environment, states=self.environment.held_out))
+            entropy = token_mean(policy.entropy, policy, self.environment)
             self.evaluations.append((step, entropy, self.features.solved(policy, unseen)))
 
     def policy_of(self, weights: Tensor, of_row: Tensor | None, rows: slice = slice(None)) -> Policy:
@@ -390,8 +390,8 @@ class _Simulation:
         slope = policy.p * (policy.logp + policy.entropy.unsqueeze(-1))
         change = policy.in_logits((slope * gradient).sum(-1, keepdim=True)).squeeze(-1)
         parts = self.environment.mini_batches
-        part = replace(self.environment, states=self.environment.states // parts, mini_batches=1, pool=None)
-        return self.lr.flatten() * part.states / parts * token_mean(change, policy, part)
+        states = self.environment.states // parts
+        return self.lr.flatten() * states / parts * token_mean(change, policy, self.environment)
 
     def on_held_out(self) -> HeldOut | None:
         if not self.evaluations:
@@ -454,7 +454,9 @@ def learning_rates(environment: Environment, runs: int, dtype: torch.dtype) -> T
 def starting_weights(start: Array, like: Tensor) -> Tensor:
     """Return `start` as a tensor like the environment's weights. Raise ValueError on another shape, NaN or infinity."""
     if start.shape != tuple(like.shape):
-        raise ValueError(f"start has shape {start.shape}; expected {tuple(like.shape)}: (runs, states, arms)")
+        raise ValueError(
+            f"start has shape {start.shape}; expected {tuple(like.shape)}: (runs, states or features, arms)"
+        )
     if not np.isfinite(start).all():
         raise ValueError("start has logits that are not finite: start from a run that has not diverged")
     return torch.as_tensor(start, device=like.device).to(like.dtype)

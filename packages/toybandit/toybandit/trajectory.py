@@ -40,7 +40,7 @@ class HeldOut:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Trajectory:
-    """Every run of a simulation, as float64 arrays. Rows are those of the last rollout's prompts, if prompts change."""
+    """Every run of a simulation, as float64 arrays. If prompts take turns, rows are those of the next in turn."""
 
     config: Config
     seeds: tuple[int, ...]

@@ -103,7 +103,7 @@ def answer(lesson: Lesson, runs: Mapping[str, Trajectory], guess: str | None) ->
 def panels(runs: Mapping[str, Trajectory], k: int | None = None) -> list[Panel]:
     """Return the panels of entropy, with the target if there is one, reward and pass@k; means and ranges over seeds.
 
-    k: None draws no pass@k.
+    k: None draws no pass@k, which is that on held-out prompts if there are some.
     """
     entropy = {name: run.entropy for name, run in runs.items()}
     targets = [run.target for run in runs.values() if run.target is not None]
@@ -115,8 +115,10 @@ def panels(runs: Mapping[str, Trajectory], k: int | None = None) -> list[Panel]:
     ]
     if k is None:
         return found
-    frame = charts.bands({name: run.pass_at(k) for name, run in runs.items() if run.held_out is None})
-    return [*found, charts.held_out(runs, k) or Panel(title=f"pass@{k}", frame=frame)]
+    shown = charts.held_out(runs, k)
+    if shown is None:
+        shown = Panel(title=f"pass@{k}", frame=charts.bands({name: run.pass_at(k) for name, run in runs.items()}))
+    return [*found, shown]
 
 
 def picture(runs: Mapping[str, Trajectory], k: int | None = None) -> Picture:
