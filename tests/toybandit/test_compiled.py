@@ -32,7 +32,7 @@ KINDS = {
         "mini_batches": 2,
         "max_grad_norm": 0.01,
         "update": "adam",
-        "lr": 0.05,
+        "lr": 0.005,
     },
     "features, momentum": {"features": 3, "momentum": 0.5},
 }

@@ -98,7 +98,8 @@ SHARED = "features"
 """Environment with controls of its own: its Adam has another scale of learning rates."""
 PREFIX = "f."
 """Beginning of their keys; the rest names a field of Config."""
-TABLE = "table"
+TABLE, TABULAR = "table", 512
+"""Option of a table, and the most training prompts that it can have."""
 OWN: dict[str, dict[str, Any]] = {
     "lr": {"low": 0.01, "high": 1.0, "step": 0.01, "help": "Step size of Adam."},
     "passes": {
@@ -116,7 +117,7 @@ FEATURES = (
         options=("1", "2", "4", "8", "16", "32", "64", "128", "256", TABLE),
         ordered=True,
         help="Features that the logits of all prompts are linear in. The fewer they are, the more an update for one "
-        "prompt moves the others. table: prompts share nothing; for at most 512 training prompts.",
+        "f"prompt moves the others. table: prompts share nothing; it has at most {TABULAR} training prompts.",
     ),
     Control(
         key=f"{PREFIX}pool",
@@ -219,7 +220,10 @@ def draw_environment(controls: Sequence[Control] = ENVIRONMENT) -> dict[str, Any
     if env == SHARED:
         without = {control.key for control in ENVIRONMENT} - {control.key for control in controls}
         others = [control for control in FEATURES if control.key.removeprefix(PREFIX) not in without]
-    return arguments({"env": env, **{control.key: control.draw() for control in others}})
+    values = {control.key: control.draw() for control in others}
+    if values.get(f"{PREFIX}features") == TABLE and int(values[f"{PREFIX}pool"]) > TABULAR:
+        st.caption(f"A table has at most {TABULAR} training prompts, so these are {TABULAR}.")
+    return arguments({"env": env, **values})
 
 
 def arguments(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -230,6 +234,7 @@ def arguments(values: Mapping[str, Any]) -> dict[str, Any]:
     pool, base = int(given["pool"]), ENVIRONMENTS[SHARED]
     if given["features"] != TABLE:
         return {**given, "pool": pool, "features": int(given["features"])}
+    pool = min(pool, TABULAR)
     return {**given, "pool": pool, "features": (pool + base.held_out) * base.nodes, "coupling": 0.0}
 
 

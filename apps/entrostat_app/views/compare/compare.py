@@ -169,7 +169,7 @@ def draw(outcomes: Sequence[Outcome], target: float) -> None:
         charts.show(paths, key="trade-off")
         st.caption(
             "Each path leads from a contender's first policy to the mark at its last, with a dot at each quarter of "
-            "the run; the cross at the mark is the range over seeds. No policy can be above the grey frontier."
+            f"the run; the cross at the mark is the range over seeds. {comparison.on_paths(outcomes)}"
         )
         exports.draw(paths, "reward-entropy", commands)
     words = comparison.notice(standings) or comparison.summary(outcomes), comparison.on_held_out(outcomes)

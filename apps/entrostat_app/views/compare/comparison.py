@@ -60,13 +60,32 @@ class Outcome:
         return self.contender.config.environment().length > 1
 
     @cached_property
+    def final_entropy(self) -> np.ndarray:
+        """Mean entropy of the policy of `final_reward`, (runs,), nats."""
+        if self.trajectory.held_out is not None:
+            return self.trajectory.held_out.entropy[:, -1]
+        return self.trajectory.entropy[:, int(self.path["rollout"].iloc[-1])]
+
+    @cached_property
     def final_reward(self) -> np.ndarray:
-        """Expected reward at the end of each run, (runs,): of the final policy, or for episodes the one before it."""
+        """Expected reward at the end of each run, (runs,): of the final policy, or for episodes the one before it.
+
+        With held-out prompts: pass@1 on them.
+        """
+        if self.trajectory.held_out is not None:
+            return self.trajectory.held_out.pass_at(1)[:, -1]
         return self.trajectory.reward[:, -1] if self.is_episodic else self.numbers["reward_final"]
 
     @cached_property
     def path(self) -> pd.DataFrame:
-        """Mean entropy and reward over runs before each rollout, and at the end: columns rollout, entropy, reward."""
+        """Mean entropy and reward over runs before each rollout, and at the end: columns rollout, entropy, reward.
+
+        With held-out prompts: entropy and pass@1 on them, since the others change from rollout to rollout.
+        """
+        unseen = self.trajectory.held_out
+        if unseen is not None:
+            means = {"entropy": unseen.entropy.mean(0), "reward": unseen.pass_at(1).mean(0)}
+            return pd.DataFrame({"rollout": unseen.rollouts, **means})
         reward = self.trajectory.reward
         if not self.is_episodic:
             reward = np.column_stack([reward, self.final_reward])
@@ -173,6 +192,13 @@ def summary(outcomes: Sequence[Outcome]) -> str:
         for found in outcomes
     ]
     return f"Mean over {outcomes[0].trajectory.runs} seeds: " + "; ".join(parts) + "."
+
+
+def on_paths(outcomes: Sequence[Outcome]) -> str:
+    """Return a sentence on the limit or the meaning of the paths; empty for episodes."""
+    if any(found.trajectory.held_out for found in outcomes):
+        return "Entropy and reward, here pass@1, are those of the held-out prompts."
+    return "" if all(found.is_episodic for found in outcomes) else "No policy can be above the grey frontier."
 
 
 def on_held_out(outcomes: Sequence[Outcome]) -> str:

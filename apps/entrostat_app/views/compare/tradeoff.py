@@ -66,7 +66,7 @@ def quarters(path: pd.DataFrame) -> pd.DataFrame:
 def end(found: Outcome) -> dict[str, Any]:
     """Return the end of a path with the lowest and highest seed."""
     last = found.path.iloc[-1]
-    entropy, reward = found.trajectory.entropy[:, int(last["rollout"])], found.final_reward
+    entropy, reward = found.final_entropy, found.final_reward
     seeds = {"entropy_min": entropy.min(), "entropy_max": entropy.max()}
     return {
         **last,

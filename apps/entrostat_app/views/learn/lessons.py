@@ -392,11 +392,12 @@ LESSONS = (
     Lesson(
         title="Why your model forgets what you did not train",
         minutes=7,
-        setting="32 of 128 prompts per rollout. All prompts are linear in the same 4 features, so they share weights; "
-        "in the table each prompt has its own. 128 others are never trained.",
+        setting="A rollout trains 32 of 128 prompts, and 128 others are never trained. The logits of all are linear in "
+        "the same 4 features, so prompts share weights; in the table each prompt has its own.",
         text="What is [learnt](R) for one prompt moves the others. [pass@8](P) is the chance that one of 8 responses "
         "to a prompt that is never trained is right. [GRPO](0) follows the reward; the [thermostat](1) holds the "
-        "[entropy](H) at a [target](T), which at .4 is about what the policy starts with.",
+        "[entropy](H) at a [target](T), which at .4 is about what the policy starts with. Bands are wide, because "
+        "seeds start far apart.",
         question="Which loses most pass@8 on the prompts that are never trained?",
         measure=forgotten,
         unit="of pass@8 lost",

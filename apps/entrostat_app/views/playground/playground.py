@@ -1,6 +1,7 @@
 """Playground: one bandit under one controller, live."""
 
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import altair as alt
@@ -75,8 +76,10 @@ def panels(trajectory: Trajectory) -> list[Panel]:
         found.append(Panel(title="Expected reward", frame=charts.table({"reward": reward})))
     else:
         one, several = (unseen.pass_at(k)[0] for k in (1, HELD_OUT_K))
-        frames = charts.table({"reward in training": reward}), charts.table({"pass@1, held out": one}, unseen.rollouts)
-        found.append(Panel(title="One response: reward, and pass@1 on held-out prompts", frame=pd.concat(frames)))
+        since = [reward[start:end].mean() for start, end in pairwise(unseen.rollouts)]
+        curves = {"reward in training, mean": [np.nan, *since], "pass@1, held out": one}
+        title = "One response: reward since the last evaluation, and pass@1 on held-out prompts"
+        found.append(Panel(title=title, frame=charts.table(curves, unseen.rollouts)))
         frame = charts.table({"pass@8": several}, unseen.rollouts)
         found.append(Panel(title=f"pass@{HELD_OUT_K} on held-out prompts", frame=frame))
     if not is_changing(trajectory):

@@ -104,7 +104,8 @@ def token_flow(measured: Measured) -> Finding:
     ),
 )
 def first_order_step(measured: Measured) -> Finding:
-    """One token's update changes the entropy of all tokens, and to first order by ⟨its step, ∇ΣH⟩. The bandit's own claim is shared-weights."""
+    """One token's update changes the entropy of all tokens, and to first order by ⟨its step, ∇ΣH⟩. The bandit's
+    own claim is shared-weights."""
     error = np.array([((x.first_order - x.total) ** 2).mean() / (x.total**2).mean() for x in measured.tokens])
     alone = np.array([unexplained(one.exact, one.total) for one in measured.tokens])
     return judged(
