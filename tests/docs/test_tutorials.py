@@ -37,7 +37,7 @@ def test_a_page_shows_what_it_prints(page, own_controllers, own_claims):
 
 @pytest.mark.parametrize("page", tutorials.NOTEBOOKS)
 def test_a_notebook_is_its_page(page):
-    """When this fails: python docs/tutorials.py --update docs/tutorials/PAGE.md"""
+    """Rewritten by: python docs/tutorials.py --update docs/tutorials/PAGE.md"""
     file = ROOT / f"docs/tutorials/{page}.md"
     text = file.read_text(encoding="utf-8")
     written = file.with_suffix(".ipynb").read_text(encoding="utf-8")

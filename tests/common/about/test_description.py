@@ -74,14 +74,14 @@ def test_every_controller_is_described():
 
 
 def test_the_page_is_what_the_code_says(monkeypatch, capsys):
-    """When this fails: python -m entrostat docs > docs/controllers.md"""
+    """Rewritten by: python -m entrostat docs > docs/controllers.md"""
     monkeypatch.chdir(ROOT)
     assert main(["docs"]) == 0
     assert capsys.readouterr().out == (ROOT / "docs/controllers.md").read_text()
 
 
 def test_everything_was_measured():
-    """When this fails: python benchmarks/measure_controllers.py"""
+    """Rewritten by: python benchmarks/measure_controllers.py"""
     results = json.loads((ROOT / "docs/data/measured.json").read_text())["results"]
     assert set(results) == {name for name, kind in EVERYTHING if kind != "advantage"}
     assert len({tuple(result["entropy"][:1]) for result in results.values()}) == 1

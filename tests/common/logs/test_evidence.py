@@ -15,7 +15,7 @@ LOGS = ROOT / "docs" / "data" / "findings"
 
 
 def test_it_is_what_the_studies_give(monkeypatch):
-    """When this fails: python benchmarks/evidence.py"""
+    """Rewritten by: python benchmarks/evidence.py"""
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     made = importlib.import_module("evidence")
     assert evidence.PATH.read_text(encoding="utf-8") == made.written(made.evidence())

@@ -135,7 +135,7 @@ def test_no_torch():
 
 
 def test_the_page_is_what_the_code_says(capsys):
-    """When this fails: python -m benchmarks.pages.plan > docs/plan.md"""
+    """Rewritten by: python -m benchmarks.pages.plan > docs/plan.md"""
     page.main()
     assert capsys.readouterr().out == (ROOT / "docs/plan.md").read_text()
 

@@ -97,7 +97,7 @@ def script(name="fused_head"):
 
 
 def test_the_page_is_made_of_the_numbers():
-    """When this fails: python benchmarks/fused_head.py page, python benchmarks/trainer.py --page"""
+    """Rewritten by: python benchmarks/fused_head.py page, python benchmarks/trainer.py --page"""
     found = json.loads((ROOT / "docs" / "data" / "benchmarks.json").read_text())
     kernels, heading, trainer = (ROOT / "docs" / "benchmarks.md").read_text().partition("\n## Training against TRL")
     assert kernels == script().page(found)

@@ -19,7 +19,7 @@ COMMANDS = re.findall(r"^llmtrain plan --recipe .*$", PAGE.read_text(), re.M)
 
 @pytest.mark.slow
 def test_the_page_is_what_the_code_says(capsys):
-    """When this fails: python -m benchmarks.pages.scaling > docs/scaling.md"""
+    """Rewritten by: python -m benchmarks.pages.scaling > docs/scaling.md"""
     scaling_page.main()
     assert capsys.readouterr().out == PAGE.read_text()
 

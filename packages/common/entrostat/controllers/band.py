@@ -19,7 +19,8 @@ class Aepo(Controller):
     """Drop A < 0 once Ĥ > target + band, until Ĥ < target − band (hysteresis).
 
     Adaptive entropy-controlled policy optimization. It can only lower the entropy, and only through tokens with A < 0;
-    without negative advantages it is a no-op. The AEPO of Wang et al. (arXiv 2510.08141) is `arbitrary_entropy`.
+    without negative advantages it is a no-op. SCOPE-RL (arXiv 2510.08141), AEPO before its version 7, is
+    `arbitrary_entropy`.
     """
 
     target: NotNegative = 0.3

@@ -24,6 +24,7 @@ def main(args: list[str]) -> int:
     from entrostat.logs.diagnosis.facts import measure
     from entrostat.logs.diagnosis.sketch import sketch
     from entrostat.logs.diagnosis.words import text
+    from entrostat.logs.forecast import told
     from entrostat.logs.foreign.metric_names import renamed
 
     from ..studies.comparison import Run, picture
@@ -46,4 +47,6 @@ def main(args: list[str]) -> int:
             with writing(place):
                 figure(run.name, metrics, facts.happened, place)
             print(f"figure: {place}")
+    for forecast in filter(None, map(told, given.runs)):
+        print(f"{forecast}\n")
     return 0

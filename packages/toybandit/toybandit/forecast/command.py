@@ -4,11 +4,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import tyro
 
+from entrostat.logs.forecast import beside
 from entrostat.logs.foreign.foreign_runs import read_path
 from entrostat.logs.foreign.metric_names import renamed
 from entrostat.logs.runlog import read_metrics
@@ -24,6 +24,10 @@ Example: toybandit forecast --like runs/countdown --first 60 --total 480
 Reads a run of llmtrain or another trainer's log (see llmtrain diagnose) under plain GRPO, fits the environment
 `features` to its entropy, reward and evaluations, and runs every rule in it. Takes about ten minutes of a core; no
 model is needed. docs/predict.md has how often such forecasts were right."""
+if TYPE_CHECKING:
+    from .observed import Observed
+    from .outlook import Outlook
+
 RULES = (
     "grpo",
     "clip_higher",
@@ -59,7 +63,7 @@ class ForecastFlags:
     seeds: Annotated[int, "[2, 1000]"] = 8
     """Runs of each rule in each environment."""
     json: Path | None = None
-    """File to write the numbers to."""
+    """File to write; by default forecast.json in the run, or LOG.forecast.json, where llmtrain diagnose finds it."""
 
 
 def forecast_command(args: Sequence[str]) -> int:
@@ -90,26 +94,33 @@ def forecast_command(args: Sequence[str]) -> int:
             ahead.append(look_ahead(entry, fits, range(flags.seeds), seen.k))
             progress.advance(task)
     console.print(table(ahead, seen.k))
-    for line in notes(seen, fits):
+    said = notes(seen, fits)
+    for line in said:
         console.print(line, highlight=False, soft_wrap=True)
-    if flags.json:
-        numbers = [
-            {
-                "rule": one.entry.name,
-                "reward": mean(one.reward),
-                f"pass@{seen.k}": mean(one.passed),
-                "entropy": mean(one.entropy),
-            }
-            for one in ahead
-        ]
-        with writing(flags.json):
-            flags.json.write_text(json.dumps(numbers, indent=2) + "\n")
+    path = flags.json or beside(flags.like[0])
+    with writing(path):
+        path.write_text(json.dumps(written(ahead, seen, said), indent=2) + "\n", encoding="utf-8")
+    console.print(path, highlight=False, soft_wrap=True)
     return 0
 
 
-def mean(values: Any) -> float:
-    """Return a mean, rounded to what it can tell."""
-    return round(float(np.mean(values)), 5)
+def written(ahead: Sequence["Outlook"], seen: "Observed", said: Sequence[str]) -> dict[str, Any]:
+    """Return a forecast as it is stored: a result is its value, the difference from GRPO and half its interval."""
+    from .words import FACTOR, difference
+
+    rules = []
+    for one in ahead:
+        row: dict[str, Any] = {"rule": one.entry.name, "entropy": rounded(one.entropy.mean())}
+        for name, here, there in (("reward", one.reward, ahead[0].reward), ("pass", one.passed, ahead[0].passed)):
+            value, error = difference(here, there)
+            row[name] = [rounded(x) for x in (here.mean(), value, FACTOR * error)]
+        rules.append(row)
+    return {"k": seen.k, "steps": seen.steps, "total": seen.total, "rules": rules, "notes": list(said)}
+
+
+def rounded(value: float) -> float:
+    """Return a number with the digits that it can tell."""
+    return round(float(value), 4)
 
 
 def read(flags: ForecastFlags) -> list[list[dict[str, Any]]]:

@@ -33,7 +33,7 @@ def table(outlooks: Sequence[Outlook], k: int) -> Table:
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
-    out.add_column("rule")
+    out.add_column("rule", overflow="fold")
     for title in ("entropy", "reward", "difference", f"pass@{k}", "difference"):
         out.add_column(title, justify="right")
     for one in sorted(outlooks, key=lambda one: -one.passed.mean()):
