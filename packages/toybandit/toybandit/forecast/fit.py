@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..config import Config
+from ..environments import ENVIRONMENTS
 from ..simulator import simulate
 from .observed import Observed
 
@@ -40,7 +41,10 @@ class Fit:
 
 def like(observed: Observed, fixed: Mapping[str, Any]) -> Config:
     """Return the environment `features` with the length of a run, and with numbers that are not searched for."""
-    return Config(**{"env": "features", "rollouts": min(observed.total, LONGEST), **fixed})
+    rollouts = min(observed.total, LONGEST)
+    usual = ENVIRONMENTS["features"]
+    pool = min(usual.prompts, usual.states * rollouts)  # what a short run never sees need not be drawn
+    return Config(**{"env": "features", "rollouts": rollouts, "pool": pool, **fixed})
 
 
 def fit(observed: Observed, *, tries: int = TRIES, seed: int = 0, fixed: Mapping[str, Any] | None = None) -> Fit:
