@@ -17,7 +17,8 @@ AGREEMENT = f"""Spearman's rank correlation between the rows that [the bandit's 
 seeds) and [the language model's](leaderboard_lm.md) (160 steps, 3 seeds) share, controllers with the same values;
 targets differ, 0.6 and 0.45 nats. Brackets: 95% percentile bootstrap over rows, {RESAMPLES} resamples. Null: 0, the
 order says nothing; **bold** leaves it out. Rows are not independent, since many controllers are relatives, so the
-intervals are too narrow rather than too wide."""
+intervals are too narrow rather than too wide. An environment whose states share weights, fitted to GRPO's run alone,
+[knows more](predict.md)."""
 
 
 def agreement() -> list[str]:

@@ -1,0 +1,108 @@
+"""What branching at uncertain tokens pays (FR3E 2507.07017, TreeAdv 2601.03703), on the small model.
+
+    python -m benchmarks.branching train runs/branching/0 --seed 0 [--branch]        one run of the findings' protocol
+    python -m benchmarks.branching table runs/branching                              GRPO against branching
+
+With --branch half of a group's responses are sampled as ever, and each of them is continued once more from its most
+uncertain token, by the entropy of the policy there: the second half. Tokens that two responses share are trained twice,
+with the advantage of each, which sums to the mean advantage of the two at that node.
+"""
+
+import argparse
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from llmtrain.cli import main as llmtrain
+from llmtrain.kernels.head import HeadStats
+from llmtrain.rollout.hf import HFRollout
+from llmtrain.sequences.rollouts import Rollouts
+
+PROTOCOL = shlex.split(
+    "--preset countdown-cpu --steps 480 --threads 1 --save-every 480 --eval.every 60 --task.test-problems 512 "
+    "--log.no-tensorboard"
+)
+ENTROPY = HeadStats._fields.index("entropy")
+plain = HFRollout.generate
+
+
+def branched(
+    self: HFRollout,
+    prompt_ids: Sequence[list[int]],
+    n: int,
+    mine: Sequence[int] | None = None,
+    uniforms: Sequence[Tensor] | None = None,
+) -> Rollouts:
+    """Sample as `HFRollout.generate` does, the second half of each group from tokens of the first."""
+    if self.rows == 1:  # an evaluation
+        return plain(self, prompt_ids, n, mine, uniforms)
+    assert uniforms is not None
+    half = n // 2
+    first = plain(self, prompt_ids, half, mine, [u[:half] for u in uniforms])
+    assert first.stats is not None
+    lengths = first.response_lengths.tolist()
+    tokens, stats = first.response_ids.split(lengths), first.stats.split(lengths, 1)
+    cuts = [int(of[ENTROPY].argmax()) for of in stats]
+    owners = first.prompt_index.tolist()
+    begun = [prompt_ids[i] + x[:cut].tolist() for i, x, cut in zip(owners, tokens, cuts, strict=True)]
+    draws = [uniforms[i][None, half + j % half, cut:] for j, (i, cut) in enumerate(zip(owners, cuts, strict=True))]
+    second = plain(self, begun, 1, None, draws)
+    assert second.stats is not None
+    more = second.response_lengths.tolist()
+    new_tokens, new_stats = second.response_ids.split(more), second.stats.split(more, 1)
+    whole = [torch.cat([x[:cut], y]) for x, cut, y in zip(tokens, cuts, new_tokens, strict=True)]
+    of_whole = [torch.cat([x[:, :cut], y], 1) for x, cut, y in zip(stats, cuts, new_stats, strict=True)]
+    order = torch.cat([first.prompt_index, first.prompt_index]).argsort(stable=True).tolist()
+    responses, numbers = [*tokens, *whole], [*stats, *of_whole]
+    ended = torch.cat([first.finished, second.finished])
+    joined = torch.cat([numbers[i] for i in order], 1)
+    return Rollouts(
+        prompt_ids=list(prompt_ids),
+        response_ids=torch.cat([responses[i] for i in order]),
+        response_lengths=torch.tensor([len(responses[i]) for i in order]),
+        logp=joined[0],
+        prompt_index=torch.tensor([owners[i % len(owners)] for i in order]),
+        finished=ended[torch.tensor(order)],
+        stats=joined,
+    )
+
+
+def table(folder: Path) -> None:
+    """Print means over seeds and their differences."""
+    found: dict[str, list[list[float]]] = {}
+    for run in sorted(folder.iterdir()):
+        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+        late = [[line[k] for line in lines if line.get(k) is not None] for k in ("entropy", "reward")]
+        last = [[line[k] for line in lines if line.get(k) is not None][-1] for k in ("eval/avg@8", "eval/pass@8")]
+        kind = run.name.partition("-")[0]
+        found.setdefault(kind, []).append([*(float(np.mean(x[-len(x) // 3 :])) for x in late), *last])
+    print("| rule | seeds | entropy | reward | avg@8 | pass@8 |\n|---|---|---|---|---|---|")
+    for kind, rows in found.items():
+        values = np.array(rows)
+        error = values.std(0, ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.full(4, np.nan)
+        cells = [f"{m:.3f} ±{2 * e:.3f}" for m, e in zip(values.mean(0), error, strict=True)]
+        print(f"| {kind} | {len(values)} | {' | '.join(cells)} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("train", "table"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--branch", action="store_true")
+    given = parser.parse_args()
+    if given.what == "table":
+        table(given.folder)
+        return
+    if given.branch:
+        HFRollout.generate = branched  # type: ignore[method-assign]
+    llmtrain(["train", *PROTOCOL, "--seed", str(given.seed), "--out", str(given.folder)])
+
+
+if __name__ == "__main__":
+    main()
