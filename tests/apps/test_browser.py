@@ -15,6 +15,7 @@ from axe_playwright_python.sync_playwright import Axe
 from entrostat_app.browser.headless import settled
 from entrostat_app.menu import PAGES, address
 from entrostat_app.shared.palette import COLOURS
+from entrostat_app.views.learn.lessons import LESSONS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -160,6 +161,24 @@ def test_a_pasted_link_gives_the_same_figure(browser, tab, url):
 
 
 @pytest.mark.slow
+def test_a_link_keeps_the_number_of_features(browser, tab, url):
+    """From shared to a table: the slider is in the URL, and leaves it with the environment."""
+    visit(tab, f"{url}/?env=features&f.rollouts=20&f.pool=128")
+    first = lines(tab)
+    slider = tab.locator(".st-key-f-features").get_by_role("slider")
+    slider.focus()
+    tab.keyboard.press("End")
+    tab.wait_for_url(re.compile(r"f\.features=table"))
+    assert comes(lambda: lines(tab) != first)
+    assert slider.get_attribute("aria-valuetext") == "table"
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    other = context.new_page()
+    visit(other, tab.url)
+    assert comes(lambda: lines(other) == lines(tab))
+    context.close()
+
+
+@pytest.mark.slow
 def test_a_move_draws_into_the_picture_that_is_there(tab, url):
     """The page updates the picture and does not recompile it, which would take 0.1 s longer."""
     visit(tab, url)
@@ -282,7 +301,7 @@ def test_a_student_goes_through_the_course_from_the_trap_to_ones_own_log(tab, ur
     assert "As predicted." in told.inner_text()
     assert told.get_by_role("link", name="Entropy Mechanism").get_attribute("href").startswith("https://arxiv.org/pdf/")
     main = "document.querySelector('[data-testid=stMain]')"
-    for number in range(2, 7):
+    for number in range(2, len(LESSONS) + 1):
         tab.evaluate(f"{main}.scrollTo(0, {main}.scrollHeight)")
         assert tab.evaluate(f"{main}.scrollTop") > 100
         tab.get_by_role("button", name="Next").click()

@@ -98,7 +98,7 @@ SHARED = "features"
 """Environment with controls of its own: its Adam has another scale of learning rates."""
 PREFIX = "f."
 """Beginning of their keys; the rest names a field of Config."""
-TABLE, TABULAR = "table", 512
+TABLE, TABULAR = "table", 256
 """Option of a table, and the most training prompts that it can have."""
 OWN: dict[str, dict[str, Any]] = {
     "lr": {"low": 0.01, "high": 1.0, "step": 0.01, "help": "Step size of Adam."},
@@ -116,8 +116,9 @@ FEATURES = (
         default=str(ENVIRONMENTS[SHARED].features),
         options=("1", "2", "4", "8", "16", "32", "64", "128", "256", TABLE),
         ordered=True,
-        help="Features that the logits of all prompts are linear in. The fewer they are, the more an update for one "
-        "f"prompt moves the others. table: prompts share nothing; it has at most {TABULAR} training prompts.",
+        help="Features that the logits of all prompts are linear in. With few, what is learnt for one prompt helps the "
+        "others; with hundreds, it mostly disturbs them. table: prompts share nothing; it has at most "
+        f"{TABULAR} training prompts.",
     ),
     Control(
         key=f"{PREFIX}pool",

@@ -44,6 +44,38 @@ def test_every_advantage_that_one_can_choose_can_be_simulated(name):
     assert np.isfinite(run.entropy).all()
 
 
+def test_the_controls_of_features_start_at_its_own_numbers():
+    assert bandit.config_at({"env": "features"}).environment() == ENVIRONMENTS["features"]
+    moved = bandit.config_at({"env": "features", "f.features": "32", "f.pool": "128", "f.lr": 0.5, "lr": 2.0})
+    assert (moved.features, moved.pool, moved.lr, moved.controller_args) == (32, 128, 0.5, {})
+    assert all(control.help for control in bandit.FEATURES)
+
+
+def test_few_features_help_other_prompts_and_hundreds_disturb_them():
+    gain = {}
+    for size in ("4", "256"):
+        once = simulate(bandit.config_at({"env": "features", "f.features": size}), range(4)).held_out.pass_at(1)
+        gain[size] = (once[:, -1] - once[:, 0]).mean()
+    assert gain["4"] > 0.05
+    assert gain["256"] < -0.02
+
+
+@pytest.mark.parametrize("pool", ["128", "256", "2048"])
+def test_a_table_shares_nothing(pool):
+    environment = bandit.config_at({"env": "features", "f.features": "table", "f.pool": pool}).environment()
+    assert environment.prompts == min(int(pool), bandit.TABULAR)
+    assert environment.features == (environment.prompts + environment.held_out) * environment.nodes
+    assert environment.coupling == 0
+
+
+def test_every_size_of_features_is_possible():
+    sizes, pools = (control.options for control in bandit.FEATURES[:2])
+    for size in sizes:
+        for pool in pools:
+            config = bandit.config_at({"env": "features", "f.features": size, "f.pool": pool})
+            assert config.environment().prompts in (int(pool), bandit.TABULAR)
+
+
 def test_a_state_as_a_configuration():
     values = {"controller": ("clip_higher", "entropic"), "target": 0.5, "lr": 2.0, "entropic.tau": 0.0}
     config = bandit.config_at(values)

@@ -34,6 +34,7 @@ def shown() -> None:
         "real": Control(key="real", label="h", default=0.5, help="").draw(),
         "switch": Control(key="switch", label="c", default=False, help="").draw(),
         "choice": Control(key="choice", label="d", default="y", options=("x", "y"), help="").draw(),
+        "size": Control(key="size", label="j", default="4", options=("4", "all"), ordered=True, help="").draw(),
         "several": Control(key="several", label="e", default=(), options=("x", "y"), help="").draw(),
         "infinite": Control(key="infinite", label="f", default=float("inf"), help="").draw(),
         "nothing": Control(key="nothing", label="g", default=None, help="").draw(),
@@ -65,11 +66,18 @@ def test_defaults_links_and_the_way_back():
     app = AppTest.from_function(shown).run()
     assert not app.exception
     assert json.loads(app.json[0].value) == {
-        "slider": "1.0", "whole": "3", "real": "0.5", "switch": "False", "choice": "'y'", "several": "[]",
-        "infinite": "inf", "nothing": "None",
+        "slider": "1.0", "whole": "3", "real": "0.5", "switch": "False", "choice": "'y'", "size": "'4'",
+        "several": "[]", "infinite": "inf", "nothing": "None",
     }  # fmt: skip
     app = AppTest.from_function(shown)
-    for key, text in {"slider": "1.5", "whole": "4", "switch": "true", "choice": "x", "nothing": "0.25"}.items():
+    for key, text in {
+        "slider": "1.5",
+        "whole": "4",
+        "switch": "true",
+        "choice": "x",
+        "size": "all",
+        "nothing": "0.25",
+    }.items():
         app.query_params[key] = text
     app.query_params["several"] = ["y", "x"]
     app.run()
@@ -78,6 +86,7 @@ def test_defaults_links_and_the_way_back():
     assert found["whole"] == "4"
     assert found["switch"] == "True"
     assert found["choice"] == "'x'"
+    assert found["size"] == "'all'"
     assert found["several"] == "['y', 'x']"
     assert found["nothing"] == "0.25"
     app.button[0].click().run()
@@ -89,6 +98,7 @@ def test_defaults_links_and_the_way_back():
     ("key", "text", "names"),
     [
         ("choice", "z", ["d: .* z, .* y"]),
+        ("size", "5", ["j: .* 5, .* 4"]),
         ("several", ["x", "own.yaml", "q"], ["e: .* own.yaml, q, .* x"]),
         ("slider", "7", ["a: .* 7, .* 1.0"]),
         ("slider", "fast", ["a: .* fast, .* 1.0"]),

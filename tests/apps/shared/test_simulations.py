@@ -76,6 +76,16 @@ def test_a_controller_that_cannot_run_is_refused_in_a_line():
     assert "\n" not in app.error[0].value
 
 
+def test_the_bound_counts_updates_of_mini_batches_and_tokens_once():
+    config = bandit.config_at({"env": "features", "f.rollouts": 400})
+    assert simulations.is_live([config])
+    assert not simulations.is_live([replace(config, mini_batches=4)])
+    nodes = replace(config, length=12, rollouts=200)  # 64 tokens and 48 arms for each of 32 · 12 nodes of a prompt
+    most = simulations.LIVE_NUMBERS // (200 * 32 * 12 * (8 + 4))
+    assert simulations.is_live([nodes], most)
+    assert not simulations.is_live([nodes], most + 1)
+
+
 @pytest.mark.parametrize("runs", [1, 8])
 def test_the_bound_counts_runs(runs):
     config = Config(states=64, group=48, arms=16, passes=10, rollouts=80)

@@ -44,8 +44,9 @@ NAME = re.compile(r"[\w +\-.,=()/%]{1,60}")
 VALUE = re.compile(r"[\w.+\-/]+|(?:linear|cosine|piecewise)\([\w.+\-:, ]*\)")
 LONGEST, PASSES, ROLLOUTS = 16, 256, 10_000
 """Upper limits on time for a link: tokens of a response, updates per rollout, rollouts."""
-LARGEST, TOKENS, KEPT = 4_096, 65_536, 2_000_000
-"""Upper limits on memory for a link: numbers of a policy, tokens of a rollout, numbers of all kept policies."""
+LARGEST, TOKENS, KEPT, SHARED_NUMBERS = 4_096, 65_536, 2_000_000, 6_000_000
+"""Upper limits on memory for a link: numbers of a policy, tokens of a rollout, numbers of all kept policies and of all
+features."""
 PLAIN = Config()
 
 
@@ -119,6 +120,8 @@ def _sizes(environment: Environment) -> Iterator[tuple[str, int, int]]:
     yield "states × arms", numbers, LARGEST
     yield "states × group × length", environment.states * responses * environment.length, TOKENS
     yield "rollouts × states × arms", environment.rollouts * numbers, KEPT
+    prompts = environment.prompts + environment.held_out
+    yield "prompts × length × features", prompts * environment.nodes * (environment.features or 0), SHARED_NUMBERS
 
 
 @lru_cache(maxsize=256)

@@ -76,8 +76,7 @@ def panels(trajectory: Trajectory) -> list[Panel]:
         found.append(Panel(title="Expected reward", frame=charts.table({"reward": reward})))
     else:
         one, several = (unseen.pass_at(k)[0] for k in (1, HELD_OUT_K))
-        since = [reward[start:end].mean() for start, end in pairwise(unseen.rollouts)]
-        curves = {"reward in training, mean": [np.nan, *since], "pass@1, held out": one}
+        curves = {"reward in training, mean": [np.nan, *between(trajectory)], "pass@1, held out": one}
         title = "One response: reward since the last evaluation, and pass@1 on held-out prompts"
         found.append(Panel(title=title, frame=charts.table(curves, unseen.rollouts)))
         frame = charts.table({"pass@8": several}, unseen.rollouts)
@@ -95,6 +94,12 @@ def panels(trajectory: Trajectory) -> list[Panel]:
     return found
 
 
+def between(trajectory: Trajectory) -> list[float]:
+    """Return the mean reward in training between evaluations on held-out prompts."""
+    assert trajectory.held_out is not None
+    return [trajectory.reward[0, start:end].mean() for start, end in pairwise(trajectory.held_out.rollouts)]
+
+
 def is_changing(trajectory: Trajectory) -> bool:
     """Return True if a rollout has other prompts than the one before it."""
     environment = trajectory.config.environment()
@@ -103,9 +108,10 @@ def is_changing(trajectory: Trajectory) -> bool:
 
 def summary(trajectory: Trajectory) -> str:
     """Return a description of the pictures."""
-    entropy, reward = trajectory.entropy[0], trajectory.reward[0]
+    entropy = trajectory.entropy[0]
+    reward = trajectory.reward[0] if trajectory.held_out is None else between(trajectory)
     text = (
-        f"Entropy goes from {entropy[0]:.2f} to {entropy[-1]:.2f} nats over {len(reward)} rollouts under "
+        f"Entropy goes from {entropy[0]:.2f} to {entropy[-1]:.2f} nats over {len(entropy) - 1} rollouts under "
         f"{trajectory.config.controller}, the expected reward from {reward[0]:.2f} to {reward[-1]:.2f}."
     )
     if trajectory.held_out is None:

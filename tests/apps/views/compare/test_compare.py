@@ -41,7 +41,7 @@ def wrapper() -> None:
 def app(**state: str | list[str]) -> AppTest:
     found = AppTest.from_function(wrapper, default_timeout=60)
     for key, value in {"rollouts": "20", "states": "2", "seeds": "2", **state}.items():
-        found.query_params[key] = value
+        found.query_params[key.replace("__", ".")] = value
     return found.run()
 
 
@@ -205,7 +205,56 @@ def test_episodes_have_no_frontier():
     assert tradeoff.picture([found], None).frame["kind"].tolist().count("end") == 1
 
 
+SHARED = {"env": "features", "pool": 128, "rollouts": 20}
+
+
+@pytest.fixture(scope="module")
+def shared():
+    contenders, errors = parse_all(["grpo", "other: grpo env=det", "held: thermostat target=.4"], SHARED)
+    assert errors == []
+    return [comparison.outcome(c, simulate(c.config, SEEDS)) for c in contenders]
+
+
+def test_held_out_prompts_over_time_keep_the_colours(shared):
+    picture = comparison.over_time(shared, 0.4)
+    for k in (1, 8):
+        frame = picture.frame[picture.frame["panel"] == f"pass@{k} on held-out prompts"]
+        assert list(frame["series"].unique()) == ["grpo", "other", "held"]
+        unseen = shared[2].trajectory.held_out
+        held = frame[frame["series"] == "held"]
+        np.testing.assert_array_equal(held["x"], unseen.rollouts)
+        np.testing.assert_allclose(held["value"], unseen.pass_at(k).mean(0))
+        np.testing.assert_allclose(held["low"], unseen.pass_at(k).min(0))
+        assert frame[frame["series"] == "other"]["value"].isna().all()
+    assert exports.svg(picture).startswith(b"<svg")
+
+
+def test_words_and_paths_of_held_out_prompts(shared, outcomes):
+    first, last = shared[2].trajectory.held_out.pass_at(8)[:, [0, -1]].mean(0)
+    assert comparison.on_held_out(shared).endswith(f"held from {first:.2f} to {last:.2f}.")
+    assert "other" not in comparison.on_held_out(shared)
+    assert "held-out" in comparison.on_paths(shared)
+    assert comparison.on_held_out(outcomes) == ""
+    assert "frontier" in comparison.on_paths(outcomes)
+    unseen = shared[0].trajectory.held_out
+    end = tradeoff.end(shared[0])
+    assert (end["entropy"], end["reward"]) == pytest.approx(
+        (unseen.entropy[:, -1].mean(), unseen.pass_at(1)[:, -1].mean())
+    )
+    assert end["reward_max"] == pytest.approx(unseen.pass_at(1)[:, -1].max())
+    assert len(tradeoff.frontiers(shared)) == 1  # that of det
+
+
 # The page ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_with_held_out_prompts():
+    found = app(env="features", f__rollouts="20", contenders=["grpo", "thermostat"], target="0.4")
+    assert not found.exception
+    assert not found.error
+    assert "8 on prompts that are never trained: grpo from" in found.info[0].value.replace("\\", "")
+    assert "f.advantage" not in [box.key for box in found.selectbox]
+    assert set(table(found).index) == {"grpo", "thermostat"}
 
 
 def test_the_page_at_its_defaults():

@@ -134,6 +134,18 @@ def test_two_closed_loops_warn_and_run():
         assert isinstance(parse(line, PAGE, 0.7), Contender)
 
 
+def test_a_line_leaves_or_enters_the_environment_features():
+    """The page's features and learning rate are not those of another environment; what the line says holds."""
+    shared = {"env": "features", "features": 8, "pool": 128, "lr": 0.2, "group": 4, "rollouts": 20}
+    plain = parse("grpo env=det", shared).config
+    assert (plain.features, plain.pool, plain.lr, plain.group) == (None, None, None, 4)
+    assert parse("grpo env=features", PAGE).config.lr is None
+    assert parse("grpo env=features lr=.3 features=2", PAGE).config.environment().features == 2
+    assert parse("grpo env=features", shared).config.features == 8
+    line = pinned(parse("grpo", shared), "kept")
+    assert parse(line, PAGE).config.environment() == parse("grpo", shared).config.environment()
+
+
 def test_all_lines_and_what_is_wrong_with_some():
     found, errors = parse_all(["grpo", " ", "stear", "b: grpo lr=2", "b: steer"], PAGE)
     assert [contender.name for contender in found] == ["grpo", "b"]

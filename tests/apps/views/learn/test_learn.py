@@ -135,3 +135,27 @@ def test_the_theorem_fails():
     assert found.entropy[:, -1].mean() < 0.4
     np.testing.assert_allclose(found.metrics["entropic/alpha"][:, -1], -1.0)
     assert LESSONS[5].right(LESSONS[5].simulate(0.5)) == "on-policy"
+
+
+def test_what_is_not_trained_is_forgotten_where_prompts_share_weights():
+    lesson = LESSONS[6]
+    runs = lesson.simulate(0.4)
+    assert lesson.right(runs) == "GRPO"
+    plain, held, table = runs.values()
+    environment = plain.config.environment()
+    assert (environment.states, environment.prompts, environment.held_out, environment.features) == (32, 128, 128, 4)
+    assert held.entropy[:, 0].mean() == pytest.approx(0.4, abs=0.05)
+    late = {name: run.reward[:, -20:].mean() for name, run in runs.items()}
+    early = {name: run.reward[:, :4].mean() for name, run in runs.items()}
+    assert late["GRPO"] > early["GRPO"] + 0.1
+    assert late["thermostat"] == pytest.approx(early["thermostat"], abs=0.03)
+    assert late["table"] > 0.85
+    once, eight = ({name: run.held_out.pass_at(k) for name, run in runs.items()} for k in (1, 8))
+    assert (once["GRPO"][:, -1] > once["GRPO"][:, 0]).all()
+    assert (eight["GRPO"][:, -1] < eight["GRPO"][:, 0]).all()
+    assert eight["thermostat"][:, -1].mean() == pytest.approx(eight["thermostat"][:, 0].mean(), abs=0.02)
+    np.testing.assert_array_equal(table.held_out.solved[:, 0], table.held_out.solved[:, -1])
+    low = lesson.simulate(0.3)["thermostat"]
+    assert low.reward[:, -20:].mean() > late["thermostat"] + 0.02
+    assert lesson.right(lesson.simulate(0.1)) == "thermostat"
+    assert lesson.right(lesson.simulate(0.6)) == NEITHER

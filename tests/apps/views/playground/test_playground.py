@@ -5,7 +5,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from entrostat_app.launch import ENVIRONMENTS, MAIN
-from entrostat_app.shared import exports, simulations
+from entrostat_app.shared import bandit, exports, simulations
 from entrostat_app.views.playground import playground
 from toybandit import Config
 
@@ -40,6 +40,39 @@ def test_the_line_of_a_target_moves():
     assert "thermostat/target" not in set(playground.panels(trajectory)[-1].frame["series"])
 
 
+def test_held_out_prompts_are_beside_the_reward():
+    trajectory = simulations.run(bandit.config_at({"env": "features", "f.pool": "128", "f.rollouts": 40}), (0,))
+    found = playground.panels(trajectory)
+    assert [panel.title.partition(":")[0] for panel in found] == [
+        "Entropy H (nats)", "One response", "pass@8 on held-out prompts"
+    ]  # fmt: skip
+    unseen = trajectory.held_out
+    for panel, series, k in ((found[1], "pass@1, held out", 1), (found[2], "pass@8", 8)):
+        frame = panel.frame[panel.frame["series"] == series]
+        np.testing.assert_array_equal(frame["x"], unseen.rollouts)
+        np.testing.assert_array_equal(frame["value"], unseen.pass_at(k)[0])
+    mean = found[1].frame["value"][1 : len(unseen.rollouts)]
+    np.testing.assert_allclose(mean, trajectory.reward[0].reshape(20, 2).mean(1))
+    text = playground.summary(trajectory)
+    assert f"pass@8 goes from {unseen.pass_at(8)[0, 0]:.2f} to {unseen.pass_at(8)[0, -1]:.2f}." in text
+    assert "first-order" not in playground.notice(trajectory)
+
+
+@pytest.mark.parametrize("size", ["1", "256", pytest.param("table", marks=pytest.mark.slow)])
+def test_features_from_shared_to_a_table(size):
+    """The controls are the environment's own, and what needs the same prompts is left out with a word."""
+    found = app(env="features", f__features=size, f__rollouts="20", controller="thermostat", target="0.4")
+    assert not found.exception
+    assert not found.error
+    assert found.select_slider(key="f.features").value == size
+    assert {slider.key for slider in found.slider} >= {"f.lr", "f.group", "f.passes", "f.rollouts"}
+    assert not {slider.key for slider in found.slider} & {"lr", "states", "t"}
+    told = "\n".join(caption.value for caption in found.caption)
+    assert "over 20 rollouts" in told
+    assert "no policy of one prompt to follow" in told
+    assert ("so these are 256" in told) == (size == "table")
+
+
 def test_words_are_made_of_the_numbers():
     trajectory = simulations.run(Config(controller="thermostat", target=0.5, **SMALL), (0,))
     text = f"{playground.summary(trajectory)} {playground.notice(trajectory)}"
@@ -55,8 +88,8 @@ def test_arms_that_pay_more():
 
 @pytest.mark.slow
 def test_every_environment():
-    for env in ("exact", "noisy", "on", "pure", "det", "coupled", "episodes", "trap"):
-        found = app(env=env, rollouts="20", states="2", passes="1")
+    for env in ("exact", "noisy", "on", "pure", "det", "coupled", "episodes", "trap", "features"):
+        found = app(env=env, rollouts="20", states="2", passes="1", f__rollouts="20")
         assert not found.exception, env
         assert not found.error, env
 

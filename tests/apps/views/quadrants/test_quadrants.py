@@ -161,3 +161,10 @@ def test_a_slow_run_waits_to_be_asked_for():
     assert len(found.get("vega_lite_chart")) == 3
     found.selectbox(key="q.measure").set_value("kept share").run()
     assert len(found.get("vega_lite_chart")) == 3
+
+
+def test_features_without_mini_batches():
+    found = app(env="features", q__t="3")
+    assert not found.exception
+    assert not found.error
+    assert any("not a mini-batch" in caption.value for caption in found.caption)
