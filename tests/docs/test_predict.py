@@ -11,11 +11,10 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def page(request: pytest.FixtureRequest):
-    patch = pytest.MonkeyPatch()
-    request.addfinalizer(patch.undo)
-    patch.syspath_prepend(ROOT)
-    return importlib.import_module("benchmarks.pages.predict")
+def page():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT)
+        yield importlib.import_module("benchmarks.pages.predict")
 
 
 @pytest.mark.slow

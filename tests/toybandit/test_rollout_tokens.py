@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from toybandit import Config, simulate
 from toybandit.rollout_tokens import RolloutTokens, by_quadrant, described, planned_by, watch
@@ -125,3 +126,18 @@ def test_what_there_is_not():
         watch(Config(**SMALL), number=3)
     with pytest.raises(ValueError, match="needs truncated entropies, which an update lacks"):
         planned_by(Config(controller="truncated_entropy_bonus"), watch(Config(**SMALL)))
+
+
+def test_mini_batches_are_updates():
+    """The tokens of every update of a run, one after another, are those that the simulation watches."""
+    config = Config(env="features", rollouts=3, pool=32, held_out=0)
+    seen = []
+    simulate(config, (2,), watch=lambda tokens, plan: seen.append(tokens))
+    assert len(seen) == 6
+    for i, tokens in enumerate(seen):
+        update = watch(config, 2, rollout=i // 2, number=i % 2)
+        assert update.step == i
+        assert torch.equal(update.tokens.logp, tokens.logp)
+    assert torch.equal(watch(config, 2, rollout=1).tokens.logp, seen[3].logp)
+    with pytest.raises(ValueError, match="number must be between 0 and 1"):
+        watch(config, number=2)

@@ -168,6 +168,11 @@ class Environment:
         return self.states * self.nodes
 
     @property
+    def updates(self) -> int:
+        """Number of updates on the samples of a rollout."""
+        return self.passes * self.mini_batches
+
+    @property
     def prompts(self) -> int:
         """Number of training prompts."""
         return self.pool or self.states

@@ -34,12 +34,12 @@ class Update:
     seed: int
     rollout: int
     number: int
-    """Index of the update among the M updates on the samples of the rollout, from 0."""
+    """Index of the update among those on the samples of the rollout, from 0."""
 
     @property
     def step(self) -> int:
         """Updates of the run before this one."""
-        return self.rollout * self.config.environment().passes + self.number
+        return self.rollout * self.config.environment().updates + self.number
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -113,15 +113,15 @@ def watch(config: Config, seed: int = 0, *, rollout: int = 0, number: int = -1) 
         raise ValueError(f"env {config.env!r} enumerates outcomes and samples no tokens; choose noisy, on, pure or det")
     if not 0 <= rollout < environment.rollouts:
         raise ValueError(f"rollout must be between 0 and {environment.rollouts - 1}, not {rollout}")
-    if not -environment.passes <= number < environment.passes:
-        raise ValueError(f"number must be between 0 and {environment.passes - 1}, not {number}")
-    number %= environment.passes
+    if not -environment.updates <= number < environment.updates:
+        raise ValueError(f"number must be between 0 and {environment.updates - 1}, not {number}")
+    number %= environment.updates
     seen = 0
 
     def look(tokens: Tokens, plan: Plan) -> None:
         nonlocal seen
         seen += 1
-        if seen > rollout * environment.passes + number:
+        if seen > rollout * environment.updates + number:
             raise _Reached(tokens, plan)
 
     try:

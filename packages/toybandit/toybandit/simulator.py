@@ -285,7 +285,7 @@ class _Simulation:
         parts = mini_batches(
             rollout, self.fixed(policy, rollout), self.of_row, self.environment.rows, self.environment.mini_batches
         )
-        updates = self.environment.passes * len(parts)
+        updates = self.environment.updates
         self.planned, self.predicted = {}, None
         cached = self.environment.length == 1 and self.weights.numel() <= IN_CACHE
         if self.fast is not None and self.features is None and cached:

@@ -79,9 +79,6 @@ def page() -> None:
     tokens, update, exact = None, None, False
     try:
         config = bandit.config(environment, controller)
-        if config.environment().mini_batches > 1:
-            config = replace(config, mini_batches=1)
-            st.caption("On this page an update takes all prompts of the rollout, not a mini-batch of them.")
         moment, number, exact = draw_moment(config)
         update = update_or_ask(config, seed, moment, number)
         tokens = None if update is None else token_plans.tokens_of(update)
