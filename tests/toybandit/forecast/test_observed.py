@@ -64,6 +64,16 @@ def test_logs_that_say_too_little(lines: list[dict], word: str) -> None:
         observe(lines)
 
 
+def test_what_the_reward_may_be_is_named() -> None:
+    """A reward that adds a format's to the answer's, as in TRL issue 3452."""
+    rewards = [{"rewards/hint_reward": 0.7 + i / 100, "rewards/format": 1.0, "reward_std": 0.5} for i in range(16)]
+    lines = [
+        {**line, "reward": 1 + more["rewards/hint_reward"], **more} for line, more in zip(steps(), rewards, strict=True)
+    ]
+    with pytest.raises(ValueError, match=r"--reward, such as rewards/hint_reward$"):
+        observe(lines)
+
+
 def test_runs_of_several_seeds_are_their_mean() -> None:
     one, other = observe(steps()), observe([{**line, "entropy": 0.5} for line in steps()])
     np.testing.assert_allclose(together([one, other]).entropy, (one.entropy + 0.5) / 2)

@@ -1,5 +1,6 @@
 """The start and the first steps of a run, as the numbers that an environment is fitted to."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from ..trajectory import Array, Trajectory
 
 WINDOWS = 8
 """Windows of the entropy."""
+CORRECT = re.compile(r"acc|correct|reward(?!.*std)|score(?!.*std)", re.IGNORECASE)
 SCALE = 0.05
 """Difference that counts 1, in nats, reward and pass@k."""
 
@@ -99,7 +101,7 @@ def observe(metrics: Sequence[Mapping[str, Any]], *, total: int | None = None, f
     if reward.min() < 0 or reward.max() > 1:
         raise ValueError(
             f"rewards are between {reward.min():g} and {reward.max():g}: a forecast needs the share of right answers; "
-            "name it with --reward"
+            f"name it with --reward{such_as(trained)}"
         )
     if moved := heated([line["temperature"] for line in trained if known(line, "temperature")]):
         raise ValueError(moved)
@@ -133,6 +135,14 @@ def together(runs: Sequence[Observed]) -> Observed:
         steps=one.steps, total=one.total, k=one.k, evaluated=one.evaluated,
         entropy=entropy, reward=reward, mean=mean, passed=passed,
     )  # fmt: skip
+
+
+def such_as(lines: Sequence[Mapping[str, Any]]) -> str:
+    """Return the logged metrics that may be the share of right answers, as the end of a sentence; "" if none may."""
+    names = dict.fromkeys(name for line in lines for name in line if CORRECT.search(name) and name != "reward")
+    values = {name: [number(line, name) for line in lines if known(line, name)] for name in names}
+    fit = [name for name, of in values.items() if of and 0 <= min(of) < max(of) <= 1]
+    return f", such as {' or '.join(fit)}" if fit else ""
 
 
 def known(line: Mapping[str, Any], name: str) -> bool:
