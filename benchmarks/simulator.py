@@ -1,6 +1,6 @@
 """Speed of the simulator compared with the same simulation in NumPy and JAX.
 
-    python benchmarks/simulator.py [--runs 8,32,512] [--rollouts 20] [--sweep]
+    python benchmarks/simulator.py [--runs 8,32,512] [--rollouts 20] [--sweep] [--features]
 
 An update is one pass of one run over a rollout of environment `noisy` (64 states, 16 arms, 16 responses, 8 passes),
 including its share of sampling. toybandit runs plain GRPO and two chains, each eager and compiled. NumPy runs plain
@@ -14,6 +14,7 @@ divided by the measured time. "first" is the extra wall time of the first call (
 torch's cache has the machine code of an earlier process.
 
 --sweep: also 512 runs of 300 rollouts, eager and compiled, with the peak memory of the process.
+--features: only shared features against the table, at the same number of tokens.
 """
 
 import argparse
@@ -188,12 +189,30 @@ def sweep() -> None:
         print(f"\n512 runs of 300 rollouts, {name}: {seconds:.0f} s, peak memory {held:.2f} GiB")
 
 
+def shared(rollouts: int) -> None:
+    """Print the time of shared features, prompts that take turns and held-out prompts, over that of `noisy`."""
+    print(f"32 runs, {rollouts} rollouts, 64 states, 16 arms, 16 responses\n{'':24}{'8 passes':>10}{'1 pass':>10}")
+    times = []
+    for passes in (8, 1):
+        table = Config(env="noisy", rollouts=rollouts, passes=passes)
+        work: dict[str, Callable[[], object]] = {"table": partial(simulate, table, range(32))}
+        for d in (4, 16, 64, 256):
+            config = Config(**{**table.resolved(), "env": "noisy", "features": d, "pool": 2048, "held_out": 128})
+            work[f"{d} features"] = partial(simulate, config, range(32))
+        times.append({name: seconds for name, (seconds, _) in fastest(work, 3).items()})
+    for name in times[0]:
+        print(f"{name:24}" + "".join(f"{of[name] / of['table']:10.2f}" for of in times))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", default="8,32,512")
     parser.add_argument("--rollouts", type=int, default=40, help="rollouts with 8 runs; fewer with more runs")
     parser.add_argument("--sweep", action="store_true")
+    parser.add_argument("--features", action="store_true")
     given = parser.parse_args()
+    if given.features:
+        return shared(given.rollouts)
     limit = bandwidth()
     print(f"one thread moves {limit / 2**30:.1f} GiB/s")
     for runs in map(int, given.runs.split(",")):
