@@ -41,9 +41,9 @@ WITHOUT: dict[str, dict[str, Any]] = {
 """Parts of the environment, and the numbers without them."""
 
 
-def metrics_of(controller: str, seed: int) -> list[dict[str, Any]]:
-    """Return the steps of a run of the language model's leaderboard."""
-    columns = json.loads(gzip.decompress((LOGS / controller / f"{seed}.json.gz").read_bytes()))["metrics"]
+def metrics_of(controller: str, seed: int, logs: Path = LOGS) -> list[dict[str, Any]]:
+    """Return the steps of a run in a folder of compact logs, by default the language model's leaderboard."""
+    columns = json.loads(gzip.decompress((logs / controller / f"{seed}.json.gz").read_bytes()))["metrics"]
     return [
         {"step": step, **{k: v[i] for k, v in columns.items() if k != "step"}} for i, step in enumerate(columns["step"])
     ]

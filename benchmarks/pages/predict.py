@@ -22,10 +22,11 @@ from toybandit.forecast.observed import SCALE
 from toybandit.trajectory import Array
 
 from ..page_tables import leading, read_table
-from ..predict import DOCS, LOGS, WITHOUT, metrics_of, names, observed, read_fits
+from ..predict import DOCS, LOGS, PLACE, WITHOUT, metrics_of, names, observed, read_fits
 
 PAGE, PICTURE = DOCS / "predict.md", DOCS / "predict" / "outcomes.png"
 RECORD = Path(words.__file__).with_name("record.json")
+FIRST, FINDINGS = PLACE / "first_60.json", DOCS / "data" / "findings" / "countdown"
 HEADING = "## What came out\n"
 RESAMPLES = 2000
 BAR = 0.4
@@ -239,6 +240,32 @@ def ablations_table(chosen: Sequence[str]) -> list[str]:
     return lines
 
 
+def first_steps() -> list[str]:
+    """Return lines on the forecast from GRPO's first 60 steps, against the runs of docs/findings.md."""
+    forecast = json.loads(FIRST.read_text())
+    folders = {re.sub(r"[^\w.=-]+", "_", rule["rule"]).strip("_"): rule for rule in forecast["rules"]}
+    folders = {name.replace("auto=True_target=0.26", "auto=True"): rule for name, rule in folders.items()}
+    ended = {
+        name: np.mean([outcome(metrics_of(name, seed, FINDINGS)) for seed in range(3)], 0)
+        for name in folders
+        if (FINDINGS / name).is_dir()
+    }
+    lines = ["| rule | reward, forecast | outcome | pass@8, forecast | outcome |", "|---|---|---|---|---|"]
+    rows = []
+    for name in sorted(ended, key=lambda name: -folders[name]["pass"][1]):
+        if name == "ppo":
+            continue
+        rule, against = folders[name], ended[name] - ended["ppo"]
+        rows.append((rule["reward"][1], against[0], rule["pass"][1], against[1]))
+        cells = [
+            f"{rule[k][1]:+.3f} ±{rule[k][2]:.3f} | {x:+.3f}" for k, x in zip(("reward", "pass"), against, strict=True)
+        ]
+        lines.append(f"| `{rule['rule']}` | {' | '.join(cells)} |")
+    values = np.array(rows).T
+    found = f"{rank(values[0], values[1]):+.2f} for reward and {rank(values[2], values[3]):+.2f} for pass@8"
+    return [*lines, "", f"Rank correlation over these {len(rows)} rules: {found}."]
+
+
 def draw(all_sets: Mapping[str, list[str]]) -> None:
     """Draw forecast against outcome of every entry, by set."""
     figure = Figure(figsize=(10, 4.6), layout="constrained")
@@ -307,6 +334,9 @@ def written() -> str:
         "Where the forecast tells an entry's pass@8 apart from GRPO's (two standard errors), its sign is right in "
         f"{right} of {told} entries held aside"
         + (f", and in {new_right} of {new_told} new ones." if new_told else "."),
+        "### From the first 60 of 480 steps",
+        TEXT["first"],
+        "\n".join(first_steps()),
         "### Which part matters",
         TEXT["parts"].format(entries=len(shown)),
         "\n".join(ablations_table(shown)),
@@ -324,6 +354,9 @@ while the reward rises by half.""",
 Brackets: 95% bootstrap over families. A null has the direction that is right for the entries looked at. New: rules
 whose runs were made after the forecast was committed. The language model's own means of three seeds can be expected to
 correlate with those of three others by {reward:.2f} for reward and {passed:.2f} for pass@8.""",
+    "first": """
+The same question about the longer runs of [the findings](findings.md): the forecast reads the first 60 of GRPO's 480
+steps, the outcome is at their end. Differences from GRPO on held-out problems, three seeds; ± is the forecast's:""",
     "parts": """
 Each part removed by itself, the rest fitted anew (two searches), over the {entries} entries that are looked at or held
 aside:""",

@@ -182,6 +182,11 @@ def test_what_does_not_go_together_is_refused(given: dict, word: str) -> None:
         Config(env="features", **given)
 
 
+def test_mini_batches_have_no_natural_gradient() -> None:
+    with pytest.raises(ValueError, match="mini_batches must be 1 with npg; got 2"):
+        Config(env="noisy", update="npg", mini_batches=2)
+
+
 def test_mini_batches_of_a_table_are_whole_updates_of_their_own_states() -> None:
     whole, halves = Config(env="on", states=8, rollouts=5), Config(env="on", states=8, rollouts=5, mini_batches=2)
     np.testing.assert_allclose(simulate(whole).logits, simulate(halves).logits, rtol=0, atol=1e-12)

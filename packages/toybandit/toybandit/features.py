@@ -50,7 +50,7 @@ class Features:
         share = environment.coupling
         own = directions((environment.prompts + environment.held_out) * self.nodes, environment.features)
         common = np.full((len(own), 1 if share else 0), share**0.5)
-        self.of_row = torch.from_numpy(np.hstack([common, (1 - share) ** 0.5 * own])).to(dtype)
+        self.of_row = torch.from_numpy(np.hstack([common, (1 - share) ** 0.5 * own])).to(seeds.device, dtype)
         """φ, (N, W)."""
         seed, feature = seeds.reshape(-1, 1, 1), torch.arange(own.shape[1]).reshape(-1, 1)
         arm = torch.arange(environment.arms)

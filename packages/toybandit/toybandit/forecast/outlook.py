@@ -8,6 +8,7 @@ import numpy as np
 
 from entrostat import CompositionWarning
 from entrostat.about.lineup import Entry
+from entrostat.controllers.thermostat import ThermostatWarning
 
 from ..config import Config
 from ..simulator import simulate
@@ -55,7 +56,8 @@ def of_entry(entry: Entry, environment: Config, target: float | None) -> Config:
 def results(config: Config, seeds: Sequence[int], k: int) -> tuple[Array, Array, Array]:
     """Return the late held-out reward, held-out pass@k and entropy of a simulation, (seeds,) each."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CompositionWarning)
+        for of_one_run in (CompositionWarning, ThermostatWarning):  # not about the run that is forecast
+            warnings.simplefilter("ignore", of_one_run)
         run = simulate(config, seeds)
     assert run.held_out is not None
     return run.held_out.pass_at(1)[:, -LAST:].mean(1), run.held_out.pass_at(k)[:, -LAST:].mean(1), run.entropy_held
