@@ -120,8 +120,8 @@ class Environment:
             f"a divisor of {self.states} states",
             self.mini_batches,
         )
-        _require(self.update != "npg" or self.mini_batches == 1, "mini_batches", "1 with npg", self.mini_batches)
         self._check_features()
+        _require(self.update != "npg" or self.mini_batches == 1, "mini_batches", "1 with npg", self.mini_batches)
         self._check_tables()
 
     def _check_features(self) -> None:
