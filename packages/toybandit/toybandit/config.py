@@ -103,7 +103,7 @@ class Config:
     predictable: float | None = None
     """Share of the variance of the right arms' score that the features explain; the rest is each prompt's own."""
     skill: float | None = None
-    """Share of the right arms' score in the initial logits: what a supervised start has learnt."""
+    """Weight of the right arms' score in the initial logits: what a supervised start has learnt."""
     success: Table | None = None
     """Probability that an arm is rewarded: a row for each state, or one for all."""
     success_beta: tuple[float, float] | None = None
@@ -132,11 +132,12 @@ class Config:
         """Return the environment with this configuration's numbers."""
         given = {f.name: getattr(self, f.name) for f in fields(Environment) if getattr(self, f.name) is not None}
         base = self._base()
+        sampling: dict[str, Any] = {}
         if self.gradient == "exact":
-            base = replace(base, group=None, advantage=None)
+            sampling = {"group": None, "advantage": None}
         elif self.gradient == "sampled" and base.enumerated:
-            base = replace(base, group=NOISY.group, advantage=NOISY.advantage)
-        return replace(base, **given)
+            sampling = {"group": NOISY.group, "advantage": NOISY.advantage}
+        return replace(base, **{**sampling, **given})
 
     def _base(self) -> Environment:
         if self.env in ENVIRONMENTS:

@@ -79,17 +79,18 @@ class Environment:
     joint: bool = False
     """True: a response succeeds with the product of its arms' probabilities, as an answer that must be right as a
     whole. False: with their mean."""
-    features: PositiveInt | None = None
-    """d, features that the logits are linear in (`toybandit.features`): fewer share more. None: a table, where each
-    state has logits of its own, as with as many features as states."""
-    pool: PositiveInt | None = None
+    features: Annotated[int | None, "[1, inf)"] = None
+    """d, features that the logits are linear in (`toybandit.features`), the same for all seeds: fewer share more.
+    None: a table, where each state has logits of its own, as with a feature for every state, in training and held
+    out."""
+    pool: Annotated[int | None, "[1, inf)"] = None
     """Training prompts, which take turns, S at a time. None: the same S in each rollout."""
     held_out: NonNegativeInt = 0
     """Prompts that training never sees, on which the policy is evaluated."""
     predictable: Probability = 1.0
     """Share of the variance of the right arms' score that the features explain; the rest is each prompt's own."""
-    skill: float = 0.0
-    """Share of the right arms' score in the initial logits: what a supervised start has learnt."""
+    skill: NonNegativeFloat = 0.0
+    """Weight of the right arms' score in the initial logits: what a supervised start has learnt."""
     success: Annotated[Table | None, "[0, 1]"] = None
     """Probability that an arm is rewarded, instead of right and wrong arms: a row for each state, or one for all."""
     success_beta: Annotated[tuple[float, float] | None, "(0, inf)"] = None
@@ -114,6 +115,7 @@ class Environment:
             raise ValueError(f"states, arms, length and branching make over {MOST_LOGITS} logits: lower one of them")
         if self.coupling > 0 and self.features is None and self.rows**2 > MOST_LOGITS:
             raise ValueError(f"coupling of {self.rows} states takes over {MOST_LOGITS} numbers: lower states")
+        _require(self.update == "sgd" or self.momentum == 0, "momentum", f"0 with {self.update}", self.momentum)
         _require(
             self.states % self.mini_batches == 0,
             "mini_batches",
@@ -157,6 +159,11 @@ class Environment:
     def enumerated(self) -> bool:
         """True if the gradient is expected, over all (arm, reward) pairs; False if it is sampled."""
         return self.group is None
+
+    @property
+    def is_on_logits(self) -> bool:
+        """True if a step follows the gradient in the logits alone: no features, momentum or limit."""
+        return self.momentum == 0 and self.max_grad_norm is None and self.features is None
 
     @property
     def nodes(self) -> int:

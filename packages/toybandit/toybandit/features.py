@@ -19,7 +19,7 @@ from torch import Tensor
 from entrostat.numbers.draws import normal, salt
 
 from .environments import Environment
-from .episodes import solved
+from .episodes import solved, visits
 from .policy import Policy
 from .problem import gumbel
 
@@ -95,7 +95,11 @@ class Features:
 
     def solved(self, policy: Policy, rows: slice) -> Tensor:
         """Return the probability that a response to each of the rows' prompts is right, (R, prompts)."""
-        return solved(policy.p, self.right[:, rows].to(policy.p), self.environment)
+        right = self.right[:, rows].to(policy.p)
+        if self.environment.joint:
+            return solved(policy.p, right, self.environment)
+        of_row = visits(policy, self.environment) * (policy.p * right).sum(-1)
+        return of_row.reshape(len(right), -1, self.nodes).sum(-1)
 
 
 def logits_of(weights: Tensor, of_row: Tensor | None, rows: slice = slice(None)) -> Tensor:

@@ -131,13 +131,22 @@ def record(config: Config, seeds: Sequence[int], out: Path, diagnostics: bool = 
     console.print(
         f"{config.controller} in {config.env}: entropy {trajectory.entropy[:, 0].mean():.3f} → "
         f"{trajectory.entropy[:, -1].mean():.3f} nats (last third {trajectory.entropy_held.mean():.3f}{target}), "
-        f"expected reward {trajectory.reward[:, 0].mean():.3f} → {trajectory.reward[:, -1].mean():.3f}; "
+        f"expected reward {trajectory.reward[:, 0].mean():.3f} → {trajectory.reward[:, -1].mean():.3f}"
+        f"{on_held_out(trajectory)}; "
         f"{len(seeds)} runs of {rollouts} rollouts in {seconds:.1f} s; {out}",
         highlight=False,
         soft_wrap=True,
     )
     if plain is not None:
         console.print(comparison(trajectory, plain), highlight=False, soft_wrap=True)
+
+
+def on_held_out(trajectory: Trajectory) -> str:
+    """Return what the policy reaches on held-out prompts; "" without such prompts."""
+    if trajectory.held_out is None:
+        return ""
+    ends = ((f"pass@{k}", trajectory.held_out.pass_at(k).mean(0)) for k in (1, 8))
+    return ", held out " + ", ".join(f"{name} {values[0]:.3f} → {values[-1]:.3f}" for name, values in ends)
 
 
 def uncontrolled(config: Config) -> Config:

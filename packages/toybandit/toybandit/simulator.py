@@ -144,7 +144,7 @@ class _Simulation:
         if config.temperature is not None and self.controller.temperature is not None:
             raise ValueError(f"controller {config.controller!r} sets the sampling temperature: leave temperature out")
         self.needs = self.controller.needs
-        self.predict = predict
+        self.predict = predict and self.environment.is_on_logits
         self.reduce = LocalReduce()
         if not self.environment.enumerated:
             self.advantage = get_advantage(self.environment.advantage or "")
@@ -455,7 +455,8 @@ def starting_weights(start: Array, like: Tensor) -> Tensor:
     """Return `start` as a tensor like the environment's weights. Raise ValueError on another shape, NaN or infinity."""
     if start.shape != tuple(like.shape):
         raise ValueError(
-            f"start has shape {start.shape}; expected {tuple(like.shape)}: (runs, states or features, arms)"
+            f"start has shape {start.shape}; expected {tuple(like.shape)}, that of a trajectory's weights: "
+            "(runs, states or features, arms)"
         )
     if not np.isfinite(start).all():
         raise ValueError("start has logits that are not finite: start from a run that has not diverged")

@@ -18,7 +18,8 @@ class TokenMetrics:
             raise ValueError("diagnostics are statistics over a sample, but this env enumerates outcomes instead")
         self.reduce = reduce
         # Flow is per unit step size: the SGD step size if states are independent, else estimated from past changes.
-        alone = environment.update == "sgd" and environment.coupling == 0 and environment.kernel is None
+        alone = environment.is_on_logits and environment.update == "sgd"
+        alone = alone and environment.coupling == 0 and environment.kernel is None
         lr = as_state(torch.tensor(environment.lr))
         self.trace = EntropyTrace(step_size=lr if alone else None)
         self.updates: list[dict[str, Tensor]] = []

@@ -16,6 +16,12 @@ def divergence(rollouts: int) -> str:
     return f"logits are not finite after rollout {rollouts}: lower lr"
 
 
+def require_k(k: int) -> None:
+    """Raise ValueError unless k is a number of draws."""
+    if not isinstance(k, int) or k < 1:
+        raise ValueError(f"k of pass@k must be a whole number of at least 1; got {k}")
+
+
 def last_third(values: Array) -> Array:
     """Return the last third of the last axis, at least one number."""
     return values[..., -(values.shape[-1] // 3 or 1) :]
@@ -30,10 +36,15 @@ class HeldOut:
     entropy: Array
     """Mean entropy of its responses' tokens, (runs, n), nats."""
     solved: Array
-    """Probability that a response to a prompt is right, (runs, n, prompts)."""
+    """Probability P that a response to a prompt is right, whatever it is paid, (runs, n, prompts): of all its arms
+    (`joint`), or on average over them."""
 
     def pass_at(self, k: int) -> Array:
-        """Return pass@k, (runs, n): mean over prompts of 1 − (1 − P)^k. It is exact: nothing is drawn."""
+        """Return pass@k, (runs, n): mean over prompts of 1 − (1 − P)^k. It is exact: nothing is drawn.
+
+        Raises ValueError unless k is a whole number of at least 1.
+        """
+        require_k(k)
         found: Array = (1 - (1 - self.solved.clip(0, 1)) ** k).mean(-1)
         return found
 
@@ -63,7 +74,7 @@ class Trajectory:
     over the passes."""
     predicted: Array | None = None
     """First-order prediction of each rollout's change of mean entropy: the flow of each token in its own state, summed
-    over tokens and passes, (runs, rollouts), nats. None without `predict`."""
+    over tokens and passes, (runs, rollouts), nats. None without `predict`, and where a step is not on the logits."""
     held_out: HeldOut | None = None
     """Evaluations on held-out prompts. None without such prompts."""
     policies: Array | None = None
@@ -107,9 +118,10 @@ class Trajectory:
 
         P is the policy's probability of the arms that pay most in the state: a draw succeeds if it is one of them, even
         if it then happens to earn no reward. It is exact: nothing is drawn.
-        Raises ValueError without policies (`keep_policies`), for responses of several tokens, and for prompts that
-        change: `held_out` has those of both.
+        Raises ValueError unless k is a whole number of at least 1, without policies (`keep_policies`), for responses of
+        several tokens, and for prompts that change: `held_out` has those of both.
         """
+        require_k(k)
         if self.policies is None:
             raise ValueError("pass@k needs the policies of a run: simulate with keep_policies=True")
         environment = self.config.environment()
@@ -130,7 +142,10 @@ class Trajectory:
 
     def save(self, path: Path) -> None:
         """Write all arrays to a compressed .npz file; metrics keep their names."""
-        arrays = {name: getattr(self, name) for name in ("entropy", "reward", "probabilities", "logits", "success")}
+        names = ("entropy", "reward", "probabilities", "logits", "weights", "success")
+        arrays = {name: getattr(self, name) for name in names}
+        if self.held_out is not None:
+            arrays |= {f"held_out/{name}": values for name, values in vars(self.held_out).items()}
         if self.predicted is not None:
             arrays["predicted"] = self.predicted
         np.savez_compressed(path, seeds=np.array(self.seeds), **arrays, **self.metrics)  # type: ignore[arg-type]

@@ -5,10 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from entrostat.about.lineup import asked
 from entrostat.logs.forecast import beside, told
 from entrostat.logs.runlog import RunLog
 from llmtrain.cli import main as llmtrain
+from toybandit import Config
 from toybandit.cli import main
+from toybandit.forecast.command import ForecastFlags, read
+from toybandit.forecast.observed import observe
+from toybandit.forecast.outlook import of_entry
 
 QUICK = ["--tries", "10", "--fits", "2", "--seeds", "2", "--rules", "clip_higher", "thermostat target=0.5x"]
 
@@ -29,7 +34,7 @@ def test_the_log_of_a_trl_run(trl: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "read: 12 of 24 steps, entropy 0." in said
     assert "without evaluations" in said
     made = json.loads(beside(trl).read_text())
-    assert [rule["rule"] for rule in made["rules"]] == ["ppo", "clip_higher", "thermostat (target=0.5x)"]
+    assert [rule["rule"] for rule in made["rules"]] == ["grpo", "clip_higher", "thermostat (target=0.5x)"]
     plain, _, held = made["rules"]
     assert plain["pass"][1:] == [0, 0]
     assert held["pass"][1] == pytest.approx(held["pass"][0] - plain["pass"][0], abs=2e-4)
@@ -39,7 +44,7 @@ def test_the_log_of_a_trl_run(trl: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.parametrize(
-    ("controller", "word"), [("entropic", "trained under 'entropic'"), ("grpo", "an entropy at 0 steps")]
+    ("controller", "word"), [("entropic", "trained under 'entropic'"), ("grpo", "the log has no entropy")]
 )
 def test_runs_of_one_s_own(tmp_path: Path, controller: str, word: str, capsys: pytest.CaptureFixture[str]) -> None:
     RunLog(tmp_path / "run", {"controller": controller}, seed=0).close()
@@ -64,3 +69,63 @@ def test_what_is_shown_of_a_forecast(tmp_path: Path) -> None:
     assert [line.split(":")[0].strip() for line in lines[1:]] == ["papo", "kl_ref", "past"]
     beside(tmp_path).write_text(json.dumps({**made, "rules": rules[:1]}))
     assert "no rule's pass@8 is told apart" in told(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{", "[]", "null", "{}", '{"k": 8, "rules": []}', '{"k": 8, "steps": 1, "total": 2, "rules": [{}], "notes": []}'],
+)
+def test_a_file_in_its_place_is_named_and_kept(
+    tmp_path: Path, trl: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beside(trl).write_text(text)
+    assert told(trl) == f"{beside(trl)} is no forecast of toybandit forecast: move it away"
+    assert main(["forecast", "--like", str(trl), *QUICK]) == 2
+    assert "move it away" in capsys.readouterr().err
+    assert beside(trl).read_text() == text
+    assert llmtrain(["diagnose", str(trl)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "word"),
+    [
+        (["--like"], "a run folder or a log"),
+        (["--like", "LOG", "LOG"], "a run twice"),
+        (["--like", "LOG", "--json", "none/x.json"], "a folder that exists"),
+        (["--like", "LOG", "--run", "a"], "holds 1 runs: name one"),
+        (["--like", "LOG", "--evaluation", "math"], "no evaluation of 'math'; it has none by name"),
+        (["--like", "LOG", "--total", "4"], "--total 4 is less than the 12 steps"),
+    ],
+)
+def test_flags_that_do_not_go_together(
+    trl: Path, flags: list[str], word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["forecast", *(str(trl) if flag == "LOG" else flag for flag in flags)]) == 2
+    assert word in capsys.readouterr().err
+
+
+def test_a_log_of_two_runs_is_not_averaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [{"step": i, "entropy": 1 - i / 20, "reward": 0.2, "run": run} for run in ("a", "b") for i in range(12)]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert main(["forecast", "--like", str(tmp_path / "log.jsonl")]) == 2
+    assert "holds 2 runs: name one with --run: a, b" in capsys.readouterr().err
+
+
+def test_evaluations_on_several_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [{"step": i, "entropy": 1 - i / 20, "reward": 0.2} for i in range(12)]
+    lines[0] |= {
+        f"eval/{name}/{kind}@8": x
+        for name, kind, x in (("aime", "pass", 0.1), ("math", "pass", 0.6), ("math", "avg", 0.2))
+    }
+    log = tmp_path / "log.jsonl"
+    log.write_text("\n".join(map(json.dumps, lines)))
+    assert main(["forecast", "--like", str(log)]) == 2
+    assert "evaluations of aime, math: name one with --evaluation" in capsys.readouterr().err
+    (metrics,) = read(ForecastFlags(like=(log,), evaluation="math"))
+    assert observe(metrics).passed.tolist() == [0.6]
+    assert observe(metrics).mean.tolist() == [0.2]
+
+
+def test_a_target_beyond_the_environment_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"thermostat \(target=50\): the target exceeds 1.386 nats"):
+        of_entry(asked(["thermostat target=50"])[0], Config(env="features"), None)

@@ -24,12 +24,12 @@ def test_a_log_s_numbers() -> None:
     lines = steps()
     lines[0] |= {"eval/avg@4": 0.1, "eval/pass@4": 0.3}
     lines[8] |= {"eval/avg@4": 0.2, "eval/pass@4": 0.25}
-    lines.append({"step": 16, "eval/avg@4": 0.4, "eval/pass@4": 0.2})
+    lines.append({"step": 16, "eval/avg@4": 0.15, "eval/pass@4": 0.2})
     seen = observe(lines, total=64)
     assert (seen.steps, seen.total, seen.k) == (16, 64, 4)
     np.testing.assert_allclose(seen.entropy, [1 - (i + 0.5) / 16 for i in range(0, 16, 2)])
     np.testing.assert_allclose(seen.evaluated, [0, 0.5, 1])
-    np.testing.assert_allclose(seen.mean, [0.1, 0.2, 0.4])
+    np.testing.assert_allclose(seen.mean, [0.1, 0.2, 0.15])
     np.testing.assert_allclose(seen.passed, [0.3, 0.25, 0.2])
 
 
@@ -39,8 +39,8 @@ def test_first_steps_alone() -> None:
     np.testing.assert_allclose(seen.entropy, [1 - i / 16 for i in range(8)])
 
 
-def test_steps_that_begin_late_and_gaps() -> None:
-    lines = [{**line, "step": line["step"] + 5} for line in steps()]
+def test_steps_from_one_and_gaps() -> None:
+    lines = [{**line, "step": line["step"] + 1} for line in steps()]
     del lines[3]["entropy"]
     lines[4]["reward"] = None
     lines[6]["entropy"] = float("nan")
@@ -52,7 +52,14 @@ def test_steps_that_begin_late_and_gaps() -> None:
 @pytest.mark.parametrize(
     ("lines", "word"),
     [
-        (steps(7), "entropy at 7 steps"),
+        (steps(7), "entropy at 7 of 7 steps"),
+        ([{"step": 0, "ent/mean": 0.5, "reward": 0.1}, {"step": 1, "ent/mean": 0.4}], "--entropy, such as ent/mean$"),
+        ([{**line, "step": line["step"] + 100} for line in steps()], "begins at step 100"),
+        ([{**line, "entropy": 300.0} for line in steps()], "between 300 and 300: a forecast needs the mean entropy"),
+        ([{**line, "entropy": -0.1} for line in steps()], "needs the mean entropy of a token"),
+        (steps(**{"critic/score/min": -1.0}), "rewards are between -1 and 0.9"),
+        (steps(**{"eval/avg@8": 40.0, "eval/pass@8": 60.0}), "eval/avg@8 are between 40 and 40"),
+        (steps(**{"eval/avg@8": 0.4, "eval/pass@8": 0.3}), "eval/avg@8 is above eval/pass@8"),
         ([{"step": i, "entropy": 1.0} for i in range(9)], "--reward"),
         (steps(reward=1.5), "between 1.5 and 1.5"),
         (steps(reward=-0.1), "share of right answers"),
@@ -72,6 +79,39 @@ def test_what_the_reward_may_be_is_named() -> None:
     ]
     with pytest.raises(ValueError, match=r"--reward, such as rewards/hint_reward$"):
         observe(lines)
+
+
+def test_the_evaluation_before_training_counts() -> None:
+    """As verl's val_before_train at step 0, with training from step 1."""
+    lines = [{**line, "step": line["step"] + 1} for line in steps()]
+    before = [{"step": 0, "eval/avg@8": 0.2, "eval/pass@8": 0.6}]
+    lines[7] |= {"eval/avg@8": 0.3, "eval/pass@8": 0.5}
+    seen = observe([*before, *lines])
+    assert seen.passed.tolist() == [0.6, 0.5]
+    assert seen.evaluated.tolist() == [0, 7 / 16]
+
+
+def test_evaluations_with_avg_at_k_alone() -> None:
+    lines = steps()
+    lines[0]["eval/avg@8"] = 0.2
+    seen = observe(lines)
+    assert seen.mean.tolist() == [0.2]
+    assert np.isnan(seen.passed).all()
+
+
+def test_lines_of_several_steps() -> None:
+    """As TRL's with logging_steps 10: the line at 10 has the mean of the steps 1 to 10."""
+    lines = [{**line, "step": 10 * (line["step"] + 1)} for line in steps()]
+    seen = observe(lines, total=400)
+    assert (seen.steps, seen.total) == (160, 400)
+    np.testing.assert_allclose(observe(lines, first=80).entropy, [1 - i / 16 for i in range(8)])
+
+
+def test_steps_that_cannot_be() -> None:
+    with pytest.raises(ValueError, match="--total 10 is less than the 16 steps"):
+        observe(steps(), total=10)
+    with pytest.raises(ValueError, match="entropy at 3 of 3 steps"):
+        observe(steps(), first=3)
 
 
 def test_runs_of_several_seeds_are_their_mean() -> None:

@@ -64,12 +64,11 @@ def page() -> None:
 def panels(trajectory: Trajectory) -> list[Panel]:
     """Return panels of entropy and target, reward, entropy change, pass@k and controller state.
 
-    pass@k is left out for responses of several tokens. If the prompts change, so is the entropy change, and what it has
-    of held-out prompts is shown instead.
+    pass@k is left out for responses of several tokens and for prompts that change, the entropy change where states
+    share features; results on held-out prompts are shown instead.
     """
     entropy, reward, target = trajectory.entropy[0], trajectory.reward[0], trajectory.target
     held = {} if target is None else {"target": np.append(target[0], target[0, -1])}
-    assert trajectory.predicted is not None
     found = [Panel(title="Entropy H (nats)", frame=charts.table({"entropy": entropy, **held}))]
     unseen = trajectory.held_out
     if unseen is None:
@@ -81,7 +80,7 @@ def panels(trajectory: Trajectory) -> list[Panel]:
         found.append(Panel(title=title, frame=charts.table(curves, unseen.rollouts)))
         frame = charts.table({"pass@8": several}, unseen.rollouts)
         found.append(Panel(title=f"pass@{HELD_OUT_K} on held-out prompts", frame=frame))
-    if not is_changing(trajectory):
+    if trajectory.predicted is not None:
         changes = {"measured": np.diff(entropy), "predicted": trajectory.predicted[0]}
         found.append(Panel(title="Entropy change ΔH per rollout (nats)", frame=charts.table(changes)))
     if trajectory.config.environment().length == 1 and not is_changing(trajectory):
@@ -126,7 +125,6 @@ def summary(trajectory: Trajectory) -> str:
 def notice(trajectory: Trajectory) -> str:
     """Return a note on a run, made from its numbers; empty if nothing stands out."""
     entropy, target = trajectory.entropy[0], trajectory.target
-    assert trajectory.predicted is not None
     fall = entropy[0] - entropy[-1]
     early = entropy[0] - entropy[len(entropy) // 4]
     parts = []
@@ -135,10 +133,10 @@ def notice(trajectory: Trajectory) -> str:
     if target is not None:
         late, held = last_third(entropy).mean(), last_third(target[0]).mean()
         parts.append(f"Over the last third, the entropy is {late:.2f}, {late - held:+.2f} from the target.")
-    measured, predicted = np.diff(entropy), trajectory.predicted[0]
+    measured = np.diff(entropy)
     spread = np.square(measured - measured.mean()).sum()
-    if spread > 0 and not is_changing(trajectory):
-        explained = 1 - np.square(measured - predicted).sum() / spread
+    if spread > 0 and trajectory.predicted is not None:
+        explained = 1 - np.square(measured - trajectory.predicted[0]).sum() / spread
         parts.append(f"The first-order prediction explains {100 * max(explained, 0):.0f}% of the variance of ΔH.")
     return " ".join(parts)
 

@@ -1,9 +1,11 @@
 """File of a forecast beside its run: `toybandit forecast` writes it, `llmtrain diagnose` shows it."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+RESULTS = "reward", "pass"
 SHOWN = 3
 """Rules that are shown."""
 
@@ -14,25 +16,45 @@ def beside(run: str | Path) -> Path:
     return path / "forecast.json" if path.is_dir() else path.with_name(f"{path.name}.forecast.json")
 
 
+def read(path: Path) -> dict[str, Any]:
+    """Return a stored forecast. Raises ValueError with the file's name if it is none."""
+    try:
+        made = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            "k": int(made["k"]),
+            "steps": int(made["steps"]),
+            "total": int(made["total"]),
+            "rules": [
+                {"rule": str(r["rule"]), **{n: [float(x) for x in r[n]] for n in RESULTS}} for r in made["rules"]
+            ],
+            "notes": [str(note) for note in [*made["notes"]]],
+        }
+    except (ValueError, TypeError, LookupError):
+        raise ValueError(f"{path} is no forecast of toybandit forecast: move it away") from None
+
+
 def told(run: str | Path) -> str:
-    """Return the forecast beside a run in a few lines; "" if there is none."""
+    """Return the forecast beside a run in a few lines, or what is wrong with the file; "" if there is none."""
     path = beside(run)
     if not path.is_file():
         return ""
-    made = json.loads(path.read_text(encoding="utf-8"))
-    k, rules = made["k"], made["rules"]
-    best = sorted((rule for rule in rules if apart(rule["pass"])), key=lambda rule: -rule["pass"][1])[:SHOWN]
+    try:
+        made = read(path)
+    except ValueError as error:
+        return str(error)
+    best = sorted((rule for rule in made["rules"] if apart(rule["pass"])), key=lambda rule: -rule["pass"][1])[:SHOWN]
     lines = [
         f"Forecast, which is no evidence: from {made['steps']} steps of plain GRPO, expected after {made['total']}"
     ]
     for rule in best:
-        reward, passed = (f"{rule[name][1]:+.3f} ±{rule[name][2]:.3f}" for name in ("reward", "pass"))
-        lines.append(f"  {rule['rule']}: held-out pass@{k} {passed}, reward {reward}, against GRPO")
+        reward, passed = (f"{rule[name][1]:+.3f} ±{rule[name][2]:.3f}" for name in RESULTS)
+        lines.append(f"  {rule['rule']}: held-out pass@{made['k']} {passed}, reward {reward}, against GRPO")
     if not best:
-        lines.append(f"  no rule's pass@{k} is told apart from GRPO's")
+        lines.append(f"  no rule's pass@{made['k']} is told apart from GRPO's")
     return "\n".join([*lines, *(f"  {note}" for note in made["notes"])])
 
 
-def apart(result: list[Any]) -> bool:
-    """Return True if a result (value, difference from GRPO, end of its interval) is above GRPO's."""
-    return bool(result[1] > result[2])
+def apart(result: Sequence[float]) -> bool:
+    """Return True if a result (value, difference from GRPO, half its interval) is above GRPO's."""
+    _, gain, half = result
+    return gain > half

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from entrostat.logs.doubts import heated
 
@@ -14,6 +15,10 @@ from ..trajectory import Array, Trajectory
 WINDOWS = 8
 """Windows of the entropy."""
 CORRECT = re.compile(r"acc|correct|reward(?!.*std)|score(?!.*std)", re.IGNORECASE)
+ENTROPY = re.compile(r"ent|^h$", re.IGNORECASE)
+EVALUATED = re.compile(r"eval/(avg|pass)@([2-9]|[1-9]\d{1,5})")
+MOST_ENTROPY = 13.0
+"""Greatest mean entropy of a token, nats: a uniform draw from 440,000 tokens."""
 SCALE = 0.05
 """Difference that counts 1, in nats, reward and pass@k."""
 
@@ -82,42 +87,81 @@ def thirds(values: Array) -> Array:
 def observe(metrics: Sequence[Mapping[str, Any]], *, total: int | None = None, first: int | None = None) -> Observed:
     """Return what a run's log says of its start and its first steps.
 
-    metrics: a line for each step, with entrostat's names. total: steps of the whole run, by default those logged.
-    first: steps to look at, by default all.
-    Raises ValueError without an entropy, without a reward, if rewards are not between 0 and 1, or if the sampling
-    temperature moved.
+    metrics: a line for each step, or for each of several steps, with entrostat's names. total: steps of the whole run,
+    by default those logged. first: steps to look at, by default all. Evaluations need not be at steps of the training.
+    Raises ValueError on a log that begins late, that has fewer than WINDOWS entropies, whose entropies, rewards or
+    evaluations are no numbers of that kind, or whose sampling temperature moved.
     """
-    steps = [line["step"] for line in metrics if known(line, "entropy")]
-    if len(steps) < WINDOWS:
-        raise ValueError(f"the log has an entropy at {len(steps)} steps: a forecast needs {WINDOWS}")
-    start = steps[0]
-    end = steps[-1] + 1 if first is None else min(start + first, steps[-1] + 1)
-    lines = [line for line in metrics if start <= line["step"] <= end]
-    trained = [line for line in lines if line["step"] < end]
-    entropy = np.array([line["entropy"] for line in trained if known(line, "entropy")], dtype=np.float64)
-    reward = np.array([line["reward"] for line in trained if known(line, "reward")], dtype=np.float64)
-    if not len(reward):
-        raise ValueError("the log has no reward: name it with --reward")
-    if reward.min() < 0 or reward.max() > 1:
+    steps = np.array([line["step"] for line in metrics if known(line, "entropy")])
+    if not len(steps):
+        raise ValueError(f"the log has no entropy: name it with --entropy{such_as(metrics, ENTROPY, 0, MOST_ENTROPY)}")
+    start, end = span(steps)
+    if total is not None and total < end - start:
+        raise ValueError(f"--total {total} is less than the {end - start} steps of the log: --first reads fewer")
+    last = end if first is None else min(start + first, end)
+    counted = start == steps[0]  # a line is of the step from its number on, not of those up to it
+    trained = [line for line in metrics if start <= line["step"] < last + (not counted)]
+    entropy, reward = (numbers_in(trained, name) for name in ("entropy", "reward"))
+    if len(entropy) < WINDOWS:
         raise ValueError(
-            f"rewards are between {reward.min():g} and {reward.max():g}: a forecast needs the share of right answers; "
-            f"name it with --reward{such_as(trained)}"
+            f"the log has an entropy at {len(entropy)} of {last - start} steps: a forecast needs {WINDOWS}"
         )
-    if moved := heated([line["temperature"] for line in trained if known(line, "temperature")]):
+    require_between(entropy, 0, MOST_ENTROPY, "entropies", "the mean entropy of a token, nats")
+    if not len(reward):
+        raise ValueError(f"the log has no reward: name it with --reward{such_as(trained)}")
+    all_rewards = [reward, *(numbers_in(trained, f"critic/score/{end}") for end in ("min", "max"))]
+    wanted = f"the share of right answers; name it with --reward{such_as(trained)}"
+    require_between(np.concatenate(all_rewards), 0, 1, "rewards", wanted)
+    if moved := heated(numbers_in(trained, "temperature")):
         raise ValueError(moved)
-    k = max((int(n.removeprefix("eval/pass@")) for line in lines for n in line if is_passed(n)), default=0)
-    shown = [line for line in lines if k and known(line, f"eval/pass@{k}")]
-    spent = end - start
+    k, at, mean, passed = evaluations([line for line in metrics if line["step"] <= last], start)
     return Observed(
-        steps=spent,
-        total=max(total or steps[-1] + 1 - start, spent),
+        steps=last - start,
+        total=total or end - start,
         entropy=windows(entropy, WINDOWS),
         reward=thirds(reward),
-        evaluated=np.array([(line["step"] - start) / spent for line in shown], dtype=np.float64).clip(0, 1),
-        mean=np.array([number(line, f"eval/avg@{k}") for line in shown], dtype=np.float64),
-        k=k or 8,
-        passed=np.array([number(line, f"eval/pass@{k}") for line in shown], dtype=np.float64),
+        evaluated=(at - start).clip(0) / (last - start),
+        mean=mean,
+        k=k,
+        passed=passed,
     )
+
+
+def span(steps: NDArray[np.int64]) -> tuple[int, int]:
+    """Return the first step of a log and the step after its last, from the steps that have an entropy.
+
+    A line of several steps, as at 10, 20, 30, is their mean. Raises ValueError if the log begins late.
+    """
+    every = round(float(np.median(np.diff(steps)))) if len(steps) > 1 else 1
+    if every > 1 and steps[0] == every:
+        return 0, int(steps[-1])
+    if steps[0] > 1:
+        raise ValueError(f"the log begins at step {steps[0]}: a forecast needs the start of a run")
+    return int(steps[0]), int(steps[-1]) + 1
+
+
+def evaluations(lines: Sequence[Mapping[str, Any]], start: int) -> tuple[int, Array, Array, Array]:
+    """Return k, and the steps, avg@k and pass@k of evaluations: the last before the start, and those after it.
+
+    Raises ValueError on numbers that are no shares, and if avg@k is above pass@k.
+    """
+    k = max((int(found[2]) for line in lines for name in line if (found := EVALUATED.fullmatch(name))), default=0)
+    names = f"eval/avg@{k}", f"eval/pass@{k}"
+    shown = [line for line in lines if any(known(line, name) for name in names)]
+    later = [*(line["step"] for line in shown[1:]), start + 1]
+    shown = [line for line, after in zip(shown, later, strict=False) if line["step"] >= start or after > start]
+    mean, passed = (np.array([number(line, name) for line in shown], dtype=np.float64) for name in names)
+    for name, values in zip(names, (mean, passed), strict=True):
+        require_between(values[np.isfinite(values)], 0, 1, name, "shares of right answers")
+    if (mean > passed + 1e-6).any():
+        raise ValueError(f"eval/avg@{k} is above eval/pass@{k}, which cannot be: one of them has another meaning")
+    return k or 8, np.array([line["step"] for line in shown], dtype=np.float64), mean, passed
+
+
+def require_between(values: Array, low: float, high: float, name: str, wanted: str) -> None:
+    """Raise ValueError unless all values, if there are any, are between two numbers."""
+    if len(values) and (values.min() < low or values.max() > high):
+        raise ValueError(f"{name} are between {values.min():g} and {values.max():g}: a forecast needs {wanted}")
 
 
 def together(runs: Sequence[Observed]) -> Observed:
@@ -127,7 +171,10 @@ def together(runs: Sequence[Observed]) -> Observed:
         (x.steps, x.total, x.k, x.evaluated.tolist()) != (one.steps, one.total, one.k, one.evaluated.tolist())
         for x in runs
     ):
-        raise ValueError("the runs cover different steps: give runs that differ in their seed alone")
+        raise ValueError(
+            "the runs cover different steps or evaluations: give runs that differ in their seed alone, and --total "
+            "and --first if one was stopped"
+        )
     entropy, reward, mean, passed = (
         np.mean([getattr(run, name) for run in runs], 0) for name in ("entropy", "reward", "mean", "passed")
     )
@@ -137,12 +184,23 @@ def together(runs: Sequence[Observed]) -> Observed:
     )  # fmt: skip
 
 
-def such_as(lines: Sequence[Mapping[str, Any]]) -> str:
-    """Return the logged metrics that may be the share of right answers, as the end of a sentence; "" if none may."""
-    names = dict.fromkeys(name for line in lines for name in line if CORRECT.search(name) and name != "reward")
-    values = {name: [number(line, name) for line in lines if known(line, name)] for name in names}
-    fit = [name for name, of in values.items() if of and 0 <= min(of) < max(of) <= 1]
+def such_as(
+    lines: Sequence[Mapping[str, Any]], pattern: re.Pattern[str] | None = None, low: float = 0, high: float = 1
+) -> str:
+    """Return the logged metrics that may be meant, as the end of a sentence; "" if none may.
+
+    pattern: of their names, by default those of the share of right answers. low, high: between these their values lie.
+    """
+    pattern = pattern or CORRECT
+    names = dict.fromkeys(name for line in lines for name in line if pattern.search(name) and name != "reward")
+    values = {name: numbers_in(lines, name) for name in names}
+    fit = [name for name, of in values.items() if len(of) and low <= of.min() < of.max() <= high]
     return f", such as {' or '.join(fit)}" if fit else ""
+
+
+def numbers_in(lines: Sequence[Mapping[str, Any]], name: str) -> Array:
+    """Return the known values of a metric."""
+    return np.array([number(line, name) for line in lines if known(line, name)], dtype=np.float64)
 
 
 def known(line: Mapping[str, Any], name: str) -> bool:
@@ -154,9 +212,3 @@ def number(line: Mapping[str, Any], name: str) -> float:
     """Return a metric of a line; NaN if it is missing."""
     value = line.get(name)
     return float("nan") if value is None else float(value)
-
-
-def is_passed(name: str) -> bool:
-    """Return True for eval/pass@k with k > 1."""
-    found = name.removeprefix("eval/pass@")
-    return found != name and found.isdecimal() and int(found) > 1

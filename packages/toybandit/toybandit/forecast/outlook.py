@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import log
 
 import numpy as np
 
@@ -43,8 +44,14 @@ def look_ahead(entry: Entry, fits: Sequence[Fit], seeds: Sequence[int], k: int, 
 
 
 def of_entry(entry: Entry, environment: Config, target: float | None) -> Config:
-    """Return the environment with the rule of an entry."""
+    """Return the environment with the rule of an entry. Raises ValueError on a target that it cannot reach."""
     own = any(name.rpartition(".")[2] == "target" for name in entry.args)
+    most = log(environment.environment().arms)
+    for name, value in entry.args.items():
+        if name.rpartition(".")[2] == "target" and isinstance(value, int | float) and value > most:
+            raise ValueError(
+                f"{entry.name}: the target exceeds {most:.3f} nats, the greatest entropy of an environment like the run"
+            )
     return replace(
         environment,
         controller=entry.controller,

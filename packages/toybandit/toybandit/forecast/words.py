@@ -11,6 +11,9 @@ import numpy as np
 from rich.box import SIMPLE
 from rich.table import Table
 
+from entrostat.about.lineup import Entry
+
+from ..run import PLAIN, SAME
 from ..trajectory import Array
 from .fit import Fit
 from .observed import SCALE, Observed
@@ -22,12 +25,15 @@ BAD = 1.0
 """Root mean square of the differences from the run, in units of SCALE, from which an environment is not like it."""
 
 
-def table(outlooks: Sequence[Outlook], k: int) -> Table:
-    """Return a table of the rules, the highest pass@k first. The first outlook is plain GRPO's."""
+def table(outlooks: Sequence[Outlook], k: int, like: bool = True) -> Table:
+    """Return a table of the rules, the highest pass@k first. The first outlook is plain GRPO's.
+
+    like: the environments do what the run did. If not, nothing is told apart.
+    """
     plain = outlooks[0]
     out = Table(
         caption=f"late, on held-out prompts; ± is {FACTOR:g} standard errors of the difference from "
-        f"{plain.entry.name}, over environments and seeds; * tells apart",
+        f"{name_of(plain.entry)}, over environments and seeds; * tells apart",
         caption_justify="left",
         box=SIMPLE,
         pad_edge=False,
@@ -37,9 +43,9 @@ def table(outlooks: Sequence[Outlook], k: int) -> Table:
     for title in ("entropy", "reward", "difference", f"pass@{k}", "difference"):
         out.add_column(title, justify="right")
     for one in sorted(outlooks, key=lambda one: -one.passed.mean()):
-        cells = [one.entry.name, f"{one.entropy.mean():.3f}"]
+        cells = [name_of(one.entry), f"{one.entropy.mean():.3f}"]
         for here, there in ((one.reward, plain.reward), (one.passed, plain.passed)):
-            cells += [f"{here.mean():.3f}", "" if one is plain else told(*difference(here, there))]
+            cells += [f"{here.mean():.3f}", "" if one is plain else told(*difference(here, there), like)]
         out.add_row(*cells)
     return out
 
@@ -56,22 +62,27 @@ def difference(here: Array, there: Array) -> tuple[float, float]:
     return float(each.mean()), max(float(of_fits), of_seeds)
 
 
-def told(value: float, error: float) -> str:
-    """Return a difference with the ends of its interval, marked if it is told apart from 0."""
-    mark = "*" if abs(value) > FACTOR * error else " "
+def name_of(entry: Entry) -> str:
+    """Return the name of a rule as users know it."""
+    return PLAIN if entry.name in SAME else entry.name
+
+
+def told(value: float, error: float, like: bool = True) -> str:
+    """Return a difference with half its interval, marked if it is told apart from 0 in environments like the run."""
+    mark = "*" if like and abs(value) > FACTOR * error else " "
     return f"{value:+.3f} ±{FACTOR * error:.3f}{mark}"
 
 
 def notes(seen: Observed, fits: Sequence[Fit]) -> list[str]:
     """Return sentences: what was read, how like it the environments are, and how often such forecasts were right."""
     known = int(np.isfinite(seen.numbers).sum())
-    off = [sqrt(one.distance / known) * SCALE for one in fits]
+    off = distances(seen, fits)
     lines = [
         f"read: {seen.steps} of {seen.total} steps, entropy {seen.entropy[0]:.2f} → {seen.entropy[-1]:.2f} nats, "
         f"reward {seen.reward[0]:.2f} → {seen.reward[1]:.2f}, {len(seen.passed)} evaluations",
         f"environments: {len(fits)}, off by {min(off):.3f} to {max(off):.3f} (root mean square of {known} numbers)",
     ]
-    if min(off) > BAD * SCALE:
+    if not alike(seen, fits):
         lines.append("warning: no environment does what this run did, so the order says nothing about it")
     if not len(seen.passed):
         lines.append("warning: without evaluations on held-out problems, pass@k rests on entropy and reward alone")
@@ -87,6 +98,16 @@ def past() -> str:
         f"pass@8 was told apart from GRPO's, its sign was right in {record['right']} of {record['told']} "
         "(docs/predict.md)"
     )
+
+
+def distances(seen: Observed, fits: Sequence[Fit]) -> list[float]:
+    """Return the root mean square of each environment's differences from the run."""
+    return [sqrt(one.distance / int(np.isfinite(seen.numbers).sum())) * SCALE for one in fits]
+
+
+def alike(seen: Observed, fits: Sequence[Fit]) -> bool:
+    """Return True if an environment does what the run did."""
+    return min(distances(seen, fits)) <= BAD * SCALE
 
 
 @cache

@@ -57,7 +57,8 @@ def results(trajectory: Trajectory, target: Array) -> dict[str, Array]:
     All are at the sampling temperature; `…_at_1` are of the policy itself, where it is sampled at another. *_held are
     means over the last third of the rollouts, target_error is that of entropy − target. frontier is the highest reward
     possible at the run's final entropy, gap is frontier − reward_final; all three are NaN for episodes. settling is the
-    first rollout from which the entropy stays within ±SETTLED of the target; infinity if never.
+    first rollout from which the entropy stays within ±SETTLED of the target; infinity if never. held_out_pass@1 and @8
+    are of the final policy, where prompts are held out.
     """
     path = np.broadcast_to(target if target.ndim == 2 else target[:, None], trajectory.reward.shape)
     aims = np.column_stack([path[:, :1], path])
@@ -70,6 +71,8 @@ def results(trajectory: Trajectory, target: Array) -> dict[str, Array]:
         "reward_initial": trajectory.reward[:, 0],
         "reward_held": trajectory.reward_held,
     }
+    if trajectory.held_out is not None:
+        found |= {f"held_out_pass@{k}": trajectory.held_out.pass_at(k)[:, -1] for k in (1, 8)}
     if trajectory.config.environment().length > 1:
         return found | dict.fromkeys(("reward_final", "frontier", "gap"), np.full(trajectory.runs, np.nan))
     found |= finals(trajectory.sampled, trajectory.success)
