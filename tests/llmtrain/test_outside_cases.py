@@ -33,6 +33,7 @@ from llmtrain.rollout.rollout_engine import Request, RolloutError
 from llmtrain.sequences.batch import Batch
 from llmtrain.settings.config import DataConfig, RolloutConfig
 from llmtrain.tasks.questions import question_task
+from toybandit.cli import main as toybandit
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 ALPHABET = "0123456789+-=() "
@@ -225,6 +226,9 @@ SAMPLED = {"functions": 10, "answers_to_data": 10, "models": 4}
 """Kinds whose cases take long, and one in how many the quick tests run."""
 
 
+PROGRAMS = {"llmtrain": llmtrain, "toybandit": toybandit}
+
+
 def cases(*kinds: str) -> list[Any]:
     return [
         pytest.param(folder, id=f"{kind}/{folder.name}", marks=[pytest.mark.slow] * (number % SAMPLED.get(kind, 1) > 0))
@@ -256,14 +260,14 @@ def test_an_input_from_outside_is_right_or_refused(folder, tmp_path, monkeypatch
 
 @pytest.mark.parametrize("folder", cases("commands"))
 def test_a_command(folder, tmp_path, monkeypatch, capsys):
-    """`command`: what is typed after llmtrain in a copy of the folder. Right: a pattern of what it prints."""
+    """`command`: what is typed after llmtrain, or another `program`, in a copy of the folder. Right: what it prints."""
     case = read(folder)
     for file in folder.iterdir():
         (tmp_path / file.name).symlink_to(file)
     monkeypatch.chdir(tmp_path)
     for name, value in case.get("environment", {}).items():
         monkeypatch.setenv(name, value)
-    code = llmtrain(case["command"])
+    code = PROGRAMS[case.get("program", "llmtrain")](case["command"])
     said = capsys.readouterr()
     if "right" in case:
         assert code == 0
