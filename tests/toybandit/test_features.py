@@ -136,6 +136,42 @@ def test_held_out_prompts_are_judged_by_the_final_weights() -> None:
     assert (run.held_out.pass_at(8) > run.held_out.pass_at(1)).all()
 
 
+@pytest.mark.parametrize("joint", [True, False])
+def test_held_out_results_follow_the_rule_of_the_reward(joint: bool) -> None:
+    """Without a step the prompts held out are as hard as those in training, by the same rule."""
+    config = replace(SMALL, joint=joint, rollouts=1, lr=1e-9, held_out=256, pool=256, states=256, mini_batches=1)
+    run = simulate(config, range(4))
+    assert run.held_out is not None
+    assert run.held_out.pass_at(1)[:, -1].mean() == pytest.approx(run.reward.mean(), abs=0.03)
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5])
+def test_pass_at_k_needs_draws(k: float) -> None:
+    run = simulate(replace(SMALL, rollouts=1))
+    assert run.held_out is not None
+    with pytest.raises(ValueError, match="whole number of at least 1"):
+        run.held_out.pass_at(k)
+
+
+def test_saved_numbers_have_those_of_held_out_prompts(tmp_path) -> None:
+    run = simulate(SMALL)
+    run.save(tmp_path / "run.npz")
+    saved = np.load(tmp_path / "run.npz")
+    assert run.held_out is not None
+    np.testing.assert_array_equal(saved["held_out/solved"], run.held_out.solved)
+    np.testing.assert_array_equal(saved["weights"], run.weights)
+
+
+def test_shared_features_have_no_flow_of_their_own() -> None:
+    assert simulate(SMALL, predict=True).predicted is None
+    assert simulate(Config(env="noisy", rollouts=2), predict=True).predicted is not None
+
+
+def test_any_sampled_environment_has_its_exact_form() -> None:
+    run = simulate(Config(env="episodes", gradient="exact", length=1, branching=1, rollouts=2))
+    assert run.config.environment().enumerated
+
+
 def test_runs_depend_on_their_own_seed_alone() -> None:
     together, alone = simulate(SMALL, (2, 7)), simulate(SMALL, (7,))
     np.testing.assert_allclose(together.weights[1], alone.weights[0], rtol=0, atol=1e-12)
@@ -172,6 +208,10 @@ def test_settings_of_features_need_them(setting: str) -> None:
         ({"right_logit": 1.0}, "leave right_logit out"),
         ({"update": "npg"}, "sgd or adam"),
         ({"coupling": 1.0}, "below 1"),
+        ({"features": 0}, "features must be at least 1"),
+        ({"pool": 0}, "pool must be at least 1"),
+        ({"skill": -1.0}, "skill must not be negative"),
+        ({"momentum": 0.9}, "momentum must be 0 with adam"),
         ({"pool": 33}, "multiple of the 32 states"),
         ({"mini_batches": 5}, "divisor of 32"),
         ({"features": 256, "length": 24, "pool": 1 << 14}, "lower one of them"),
