@@ -328,8 +328,8 @@ def written() -> str:
         HEADING,
         verdict(held),
         "![Forecast against outcome](predict/outcomes.png)",
-        "The four environments that do what GRPO's runs did, by the root mean square of the differences over 16 numbers, "
-        f"with the rank correlation of each alone over the {len(shown)} entries that are looked at or held aside:",
+        "The four environments that do what GRPO's runs did, by the root mean square of the differences over 16 "
+        f"numbers, with the rank correlation of each alone over the {len(shown)} entries looked at or held aside:",
         "\n".join(fits_table(shown)),
         TEXT["fits"],
         "### Held-out reward",
