@@ -9,7 +9,7 @@ from toybandit.simulator import OnRollout
 
 LIVE_UPDATES = 1_000
 """Upper limit for optimizer updates that run without a click, so that a control redraws quickly."""
-LIVE_NUMBERS = 4_000_000
+LIVE_NUMBERS = 5_000_000
 """Upper limit for log-probabilities in these updates, of tokens and of arms, over all runs."""
 
 
