@@ -1,6 +1,6 @@
 """What branching at uncertain tokens pays (FR3E 2507.07017, TreeAdv 2601.03703), on the small model.
 
-    python -m benchmarks.branching train runs/branching/0 --seed 0 [--branch]        one run of the findings' protocol
+    python -m benchmarks.branching train runs/branching/0 --seed 0 [--branch]        one run of 160 steps, 512 held-out problems
     python -m benchmarks.branching table runs/branching                              GRPO against branching
 
 With --branch half of a group's responses are sampled as ever, and each of them is continued once more from its most
@@ -24,7 +24,7 @@ from llmtrain.rollout.hf import HFRollout
 from llmtrain.sequences.rollouts import Rollouts
 
 PROTOCOL = shlex.split(
-    "--preset countdown-cpu --steps 480 --threads 1 --save-every 480 --eval.every 60 --task.test-problems 512 "
+    "--preset countdown-cpu --steps 160 --threads 1 --save-every 160 --eval.every 80 --task.test-problems 512 "
     "--log.no-tensorboard"
 )
 ENTROPY = HeadStats._fields.index("entropy")

@@ -27,6 +27,7 @@ WORKED_ON = (
     "toybandit.sweep.command.parse_flags",
     "toybandit.run.parse_flags",
     "toybandit.leaderboard.command.parse_flags",
+    "toybandit.forecast.command.parse_flags",
     "entrostat_app.publish.publish_command.parse_flags",
     "entrostat_app.launch.parse_flags",
     "llmtrain.commands.probe_entropy.run_config",

@@ -31,6 +31,7 @@ RUN_BY = {
     "llmtrain train --preset countdown-cpu --topology.name ray": "llmtrain/cluster/test_topology.py",
     "llmtrain train --preset countdown-ray": "llmtrain/cluster/test_topology.py",
     "llmtrain train --recipe": "llmtrain/reproduction/test_recipes.py",
+    "toybandit forecast": "toybandit/forecast/test_command.py",
     "toybandit leaderboard": "toybandit/test_leaderboard.py",
     "toybandit reproduce": "toybandit/reproduce/test_command.py",
     "toybandit sweep": "toybandit/test_sweep_grid.py",
