@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
 
-from entrostat import make
 from entrostat.about.lineup import LEFT_OUT, entries
 
 from ..evaluation.report import number
@@ -141,7 +140,7 @@ def _table(standings: Sequence[Standing], k: int) -> str:
     for s in sorted(standings, key=lambda s: -s.mean("reward")):
         numbers = (number(s.mean(metric), ".3f") for metric in metrics)
         note = f"trained exactly as `{s.same_as}`" if s.same_as else ""
-        if make(s.entry.controller, **s.entry.args).temperature is not None:
+        if s.entry.controller == "temperature_loop" or s.entry.args.get("mode") == "temperature":
             note = "entropy and reward at the temperature that it sets"
         lines.append("| " + " | ".join((f"`{s.entry.controller}`", s.entry.setting, *numbers, note)) + " |")
     return "\n".join(lines)
