@@ -1,7 +1,8 @@
 """What branching at uncertain tokens pays (FR3E 2507.07017, TreeAdv 2601.03703), on the small model.
 
-    python -m benchmarks.branching train runs/branching/0 --seed 0 [--branch]        one run of 160 steps, 512 held-out problems
-    python -m benchmarks.branching table runs/branching                              GRPO against branching
+    python -m benchmarks.branching train runs/branching/grpo-0 --seed 0              160 steps, 512 held-out problems
+    python -m benchmarks.branching train runs/branching/branch-0 --seed 0 --branch
+    python -m benchmarks.branching table docs/data/branching                         GRPO against branching
 
 With --branch half of a group's responses are sampled as ever, and each of them is continued once more from its most
 uncertain token, by the entropy of the policy there: the second half. Tokens that two responses share are trained twice,
@@ -9,6 +10,7 @@ with the advantage of each, which sums to the mean advantage of the two at that 
 """
 
 import argparse
+import gzip
 import json
 import shlex
 from collections.abc import Sequence
@@ -27,6 +29,7 @@ PROTOCOL = shlex.split(
     "--preset countdown-cpu --steps 160 --threads 1 --save-every 160 --eval.every 80 --task.test-problems 512 "
     "--log.no-tensorboard"
 )
+KEPT = ("step", "entropy", "reward", "eval/avg@8", "eval/pass@8")
 ENTROPY = HeadStats._fields.index("entropy")
 plain = HFRollout.generate
 
@@ -73,20 +76,31 @@ def branched(
 
 
 def table(folder: Path) -> None:
-    """Print means over seeds and their differences."""
+    """Print means over seeds, with twice their standard errors, and the difference of the two rules."""
     found: dict[str, list[list[float]]] = {}
-    for run in sorted(folder.iterdir()):
-        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-        late = [[line[k] for line in lines if line.get(k) is not None] for k in ("entropy", "reward")]
-        last = [[line[k] for line in lines if line.get(k) is not None][-1] for k in ("eval/avg@8", "eval/pass@8")]
-        kind = run.name.partition("-")[0]
-        found.setdefault(kind, []).append([*(float(np.mean(x[-len(x) // 3 :])) for x in late), *last])
-    print("| rule | seeds | entropy | reward | avg@8 | pass@8 |\n|---|---|---|---|---|---|")
-    for kind, rows in found.items():
-        values = np.array(rows)
-        error = values.std(0, ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.full(4, np.nan)
-        cells = [f"{m:.3f} ±{2 * e:.3f}" for m, e in zip(values.mean(0), error, strict=True)]
-        print(f"| {kind} | {len(values)} | {' | '.join(cells)} |")
+    for run in sorted(folder.glob("*.json.gz")):
+        lines = json.loads(gzip.decompress(run.read_bytes()))
+        late = [[line[k] for line in lines if k in line] for k in ("entropy", "reward")]
+        last = [[line[k] for line in lines if k in line][-1] for k in ("eval/avg@8", "eval/pass@8")]
+        found.setdefault(run.name.partition("-")[0], []).append(
+            [*(float(np.mean(x[-len(x) // 3 :])) for x in late), *last]
+        )
+    values = {kind: np.array(rows) for kind, rows in found.items()}
+    error = {kind: rows.std(0, ddof=1) / len(rows) ** 0.5 for kind, rows in values.items()}
+    print("| | entropy | reward | avg@8 | pass@8 |\n|---|---|---|---|---|")
+    for kind, rows in values.items():
+        cells = [f"{m:.3f} ±{2 * e:.3f}" for m, e in zip(rows.mean(0), error[kind], strict=True)]
+        print(f"| {kind}, {len(rows)} seeds | {' | '.join(cells)} |")
+    apart = values["branch"].mean(0) - values["grpo"].mean(0)
+    errors = np.hypot(error["branch"], error["grpo"])
+    print(f"| difference | {' | '.join(f'{m:+.3f} ±{2 * e:.3f}' for m, e in zip(apart, errors, strict=True))} |")
+
+
+def keep(run: Path) -> None:
+    """Write what the table needs of a run beside it, in a few kilobytes."""
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    kept = [{k: line[k] for k in KEPT if line.get(k) is not None} for line in lines]
+    run.with_suffix(".json.gz").write_bytes(gzip.compress(json.dumps(kept).encode(), mtime=0))
 
 
 def main() -> None:
@@ -102,6 +116,7 @@ def main() -> None:
     if given.branch:
         HFRollout.generate = branched  # type: ignore[method-assign]
     llmtrain(["train", *PROTOCOL, "--seed", str(given.seed), "--out", str(given.folder)])
+    keep(given.folder)
 
 
 if __name__ == "__main__":
