@@ -1,4 +1,4 @@
-"""What branching at uncertain tokens pays (FR3E 2507.07017, TreeAdv 2601.03703), on the small model.
+"""Gain by branching at uncertain tokens (FR3E 2507.07017, TreeAdv 2601.03703), on the small model.
 
     python -m benchmarks.branching train runs/branching/grpo-0 --seed 0              160 steps, 512 held-out problems
     python -m benchmarks.branching train runs/branching/branch-0 --seed 0 --branch

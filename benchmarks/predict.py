@@ -10,7 +10,7 @@ benchmarks/pages/predict.py writes the page.
 import argparse
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -94,7 +94,12 @@ def rank(without: str, only: Sequence[str] = ()) -> None:
         done[entry.name] = {
             name: np.round(getattr(ahead, name), 4).tolist() for name in ("reward", "passed", "entropy")
         }
-        path.write_text(json.dumps(done, indent=1) + "\n")
+        path.write_text(one_a_line(done))
+
+
+def one_a_line(entries: Mapping[str, Any]) -> str:
+    """Return JSON with a line for each entry."""
+    return "{\n" + ",\n".join(f" {json.dumps(name)}: {json.dumps(of)}" for name, of in entries.items()) + "\n}\n"
 
 
 def main() -> None:

@@ -67,6 +67,8 @@ def test_what_is_shown_of_a_forecast(tmp_path: Path) -> None:
     beside(tmp_path).write_text(json.dumps(made))
     lines = told(tmp_path).splitlines()
     assert [line.split(":")[0].strip() for line in lines[1:]] == ["papo", "kl_ref", "past"]
+    beside(tmp_path).write_text(json.dumps({**made, "like": False}))
+    assert "no rule's pass@8 is told apart" in told(tmp_path)  # in environments that are unlike the run
     beside(tmp_path).write_text(json.dumps({**made, "rules": rules[:1]}))
     assert "no rule's pass@8 is told apart" in told(tmp_path)
 

@@ -1,4 +1,4 @@
-"""What a log says of a run's start: windows by hand, steps and names, and logs that say too little."""
+"""Numbers of a run's start from its log: windows by hand, steps and names, and logs that say too little."""
 
 import numpy as np
 import pytest

@@ -24,12 +24,13 @@ def read(path: Path) -> dict[str, Any]:
             "k": int(made["k"]),
             "steps": int(made["steps"]),
             "total": int(made["total"]),
+            "like": bool(made.get("like", True)),
             "rules": [
                 {"rule": str(r["rule"]), **{n: [float(x) for x in r[n]] for n in RESULTS}} for r in made["rules"]
             ],
             "notes": [str(note) for note in [*made["notes"]]],
         }
-    except (ValueError, TypeError, LookupError):
+    except (ValueError, TypeError, LookupError, AttributeError):
         raise ValueError(f"{path} is no forecast of toybandit forecast: move it away") from None
 
 
@@ -42,7 +43,8 @@ def told(run: str | Path) -> str:
         made = read(path)
     except ValueError as error:
         return str(error)
-    best = sorted((rule for rule in made["rules"] if apart(rule["pass"])), key=lambda rule: -rule["pass"][1])[:SHOWN]
+    above = [rule for rule in made["rules"] if made["like"] and apart(rule["pass"])]
+    best = sorted(above, key=lambda rule: -rule["pass"][1])[:SHOWN]
     lines = [
         f"Forecast, which is no evidence: from {made['steps']} steps of plain GRPO, expected after {made['total']}"
     ]

@@ -112,17 +112,21 @@ def forecast_command(args: Sequence[str]) -> int:
             ahead.append(look_ahead(entry, fits, range(flags.seeds), seen.k))
             progress.advance(task)
     said = notes(seen, fits)
-    console.print(table(ahead, seen.k, alike(seen, fits)))
+    like = alike(seen, fits)
+    console.print(table(ahead, seen.k, like))
     for line in said:
         console.print(line, highlight=False, soft_wrap=True)
     with writing(path):
-        path.write_text(json.dumps(written(ahead, seen, said), indent=2) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(written(ahead, seen, like, said), indent=2) + "\n", encoding="utf-8")
     console.print(path, highlight=False, soft_wrap=True)
     return 0
 
 
-def written(ahead: Sequence["Outlook"], seen: "Observed", said: Sequence[str]) -> dict[str, Any]:
-    """Return a forecast as it is stored: a result is its value, the difference from GRPO and half its interval."""
+def written(ahead: Sequence["Outlook"], seen: "Observed", like: bool, said: Sequence[str]) -> dict[str, Any]:
+    """Return a forecast as it is stored: a result is its value, the difference from GRPO and half its interval.
+
+    like: an environment does what the run did; without one, no rule is told apart.
+    """
     from .words import FACTOR, difference, name_of
 
     rules = []
@@ -132,7 +136,8 @@ def written(ahead: Sequence["Outlook"], seen: "Observed", said: Sequence[str]) -
             value, error = difference(here, there)
             row[name] = [rounded(x) for x in (here.mean(), value, FACTOR * error)]
         rules.append(row)
-    return {"k": seen.k, "steps": seen.steps, "total": seen.total, "rules": rules, "notes": list(said)}
+    told = {"k": seen.k, "steps": seen.steps, "total": seen.total, "like": like}
+    return {**told, "rules": rules, "notes": list(said)}
 
 
 def rounded(value: float) -> float:

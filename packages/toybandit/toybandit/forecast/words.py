@@ -75,12 +75,12 @@ def told(value: float, error: float, like: bool = True) -> str:
 
 def notes(seen: Observed, fits: Sequence[Fit]) -> list[str]:
     """Return sentences: what was read, how like it the environments are, and how often such forecasts were right."""
-    known = int(np.isfinite(seen.numbers).sum())
     off = distances(seen, fits)
     lines = [
         f"read: {seen.steps} of {seen.total} steps, entropy {seen.entropy[0]:.2f} → {seen.entropy[-1]:.2f} nats, "
         f"reward {seen.reward[0]:.2f} → {seen.reward[1]:.2f}, {len(seen.passed)} evaluations",
-        f"environments: {len(fits)}, off by {min(off):.3f} to {max(off):.3f} (root mean square of {known} numbers)",
+        f"environments: {len(fits)}, off by {min(off):.3f} to {max(off):.3f} "
+        f"(root mean square of {known(seen)} numbers)",
     ]
     if not alike(seen, fits):
         lines.append("warning: no environment does what this run did, so the order says nothing about it")
@@ -102,7 +102,12 @@ def past() -> str:
 
 def distances(seen: Observed, fits: Sequence[Fit]) -> list[float]:
     """Return the root mean square of each environment's differences from the run."""
-    return [sqrt(one.distance / int(np.isfinite(seen.numbers).sum())) * SCALE for one in fits]
+    return [sqrt(one.distance / known(seen)) * SCALE for one in fits]
+
+
+def known(seen: Observed) -> int:
+    """Return how many numbers of a run were logged."""
+    return int(np.isfinite(seen.numbers).sum())
 
 
 def alike(seen: Observed, fits: Sequence[Fit]) -> bool:
