@@ -97,8 +97,27 @@ STUDIES = (
         ),
     ),
     Study(
-        name="smollm2",
+        name="constraints",
         title="A pretrained model",
+        question="SmolLM2-135M-Instruct as published, asked for short things that a program can check, such as a "
+        "sentence of exactly 6 words about rain; each question is seen once.",
+        flags="--preset smollm-cpu --model.path models/smollm2-135m --sft.steps 0 --engine.bf16 "
+        "--task.name constraints --task.train-problems 1792 --task.test-problems 96 --rollout.prompts 4 "
+        "--rollout.max-new-tokens 24 --optim.mini-batch-size 2 --optim.lr 2e-5 --optim.warmup-steps 10 --steps 200 "
+        "--eval.every 50 --threads 1 --save-every 50 --checkpoint.keep-last 1 --log.no-tensorboard",
+        rules=("ppo", "kl_ref beta=0.05", "thermostat mode=anchor target=0.5x", "thermostat mode=bonus target=0.5x"),
+        drawn=(
+            "ppo",
+            "kl_ref (beta=0.05)",
+            "thermostat (mode=anchor, target=0.5x)",
+            "thermostat (mode=bonus, target=0.5x)",
+        ),
+        seeds=5,
+        model=("llmtrain model smollm2-135m --out models/smollm2-135m",),
+    ),
+    Study(
+        name="smollm2",
+        title="A pretrained model after a warm-up",
         question="SmolLM2-135M-Instruct after a warm-up on worked solutions; sums, products and units, each question "
         "seen once. The target is its entropy at the start.",
         flags="--preset smollm-cpu --model.path models/smollm2-arithmetic --engine.bf16 --task.name arithmetic-easy "
@@ -133,6 +152,19 @@ class Results:
     def against(self, metric: str) -> dict[str, Difference]:
         """Return the differences from the baseline, by name of the entry."""
         return differences(self.standings, BASELINE, metric)
+
+
+def baseline_runs(study: Study) -> list[Run]:
+    """Return the baseline's finished runs, from seed 0 to the first that is missing."""
+    base = read_config(shlex.split(study.flags), "benchmarks/findings.py", out=f"runs/{study.name}")
+    [entry] = asked([BASELINE])
+    found = []
+    for config in configurations(base, entry, range(study.seeds), Path(base.out)):
+        path = compact_logs.path_of(DOCS / "data/findings" / study.name, config)
+        if not path.exists():
+            break
+        found.append(compact_logs.load(config, path))
+    return found
 
 
 def results(study: Study) -> Results | None:

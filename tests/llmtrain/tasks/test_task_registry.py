@@ -69,7 +69,10 @@ def test_a_task_of_ones_own_is_warmed_up_trained_and_evaluated(own):
 @pytest.mark.parametrize(
     ("name", "names"),
     [
-        ("sudoku", "countdown, countdown-wide, arithmetic, arithmetic-easy, files, or give module:function"),
+        (
+            "sudoku",
+            "countdown, countdown-wide, arithmetic, arithmetic-easy, constraints, files, or give module:function",
+        ),
         ("own_tasks:none", "module 'own_tasks' has no attribute"),
         ("own_tasks:nothing", "returned int, not llmtrain.tasks.Task"),
     ],

@@ -69,7 +69,7 @@ class TaskConfig:
     """Task with generated problems, used unless data.train_files names question files."""
 
     name: str = "countdown"
-    """countdown, countdown-wide, arithmetic, arithmetic-easy, a task of a plug-in, module:function of one's own, or
+    """countdown, countdown-wide, arithmetic, arithmetic-easy, constraints, a task of a plug-in, module:function, or
     files, which needs data.train_files."""
     train_problems: Count = 2048
     """Problems to train on, generated from `seed`."""

@@ -8,6 +8,7 @@ from ..data import Question
 from ..settings.config import SFTConfig, TaskConfig
 from ..verifiers import Verifier, countdown, get_verifier
 from .arithmetic import EASY, arithmetic_task
+from .constraints import constraints_task
 from .task import Examples, Task
 
 if TYPE_CHECKING:
@@ -50,5 +51,6 @@ TASKS: dict[str, Callable[[TaskConfig], Task]] = {
     "countdown-wide": partial(countdown_task, max_number=25, max_target=250),
     "arithmetic": arithmetic_task,
     "arithmetic-easy": partial(arithmetic_task, kinds=EASY),
+    "constraints": constraints_task,
 }
 """Generated tasks by name; countdown-wide has enough problems for runs in which none repeats."""

@@ -22,23 +22,25 @@ RULES: dict[str, Callable[..., bool]] = {}
 """Checks by name of the instruction; they take the response and the instruction's arguments."""
 
 
-def check(response: str, ground_truth: Any) -> Verdict:
-    """Return the verdict on a response. Raises ValueError for a ground truth that names no known instructions."""
-    names, arguments = instructions(ground_truth)
+def check(response: str, ground_truth: Any, rules: Mapping[str, Callable[..., bool]] = RULES) -> Verdict:
+    """Return the verdict on a response. Raises ValueError for a ground truth that names no instruction of `rules`."""
+    names, arguments = instructions(ground_truth, rules)
     for name, given in zip(names, arguments, strict=True):
-        if not response.strip() or not RULES[name](response, **given):
+        if not response.strip() or not rules[name](response, **given):
             return Verdict(False, f"does not follow {name}", "")
     return Verdict(True, "follows all instructions", "")
 
 
-def instructions(ground_truth: Any) -> tuple[list[str], list[dict[str, Any]]]:
+def instructions(
+    ground_truth: Any, rules: Mapping[str, Callable[..., bool]] = RULES
+) -> tuple[list[str], list[dict[str, Any]]]:
     """Return names and arguments of the instructions. Raises ValueError in one line if they cannot be checked."""
     found = ground_truth if isinstance(ground_truth, Mapping) else {}
     names, arguments = found.get("instruction_id_list"), found.get("kwargs")
     if not isinstance(names, list) or not isinstance(arguments, list) or not names or len(names) != len(arguments):
         raise ValueError("the ground truth of ifeval is an object with equally long instruction_id_list and kwargs")
-    if unknown := [name for name in names if name not in RULES]:
-        raise ValueError(f"unknown instruction {unknown[0]!r}; IF-Eval has {', '.join(RULES)}")
+    if unknown := [name for name in names if name not in rules]:
+        raise ValueError(f"unknown instruction {unknown[0]!r}; IF-Eval has {', '.join(rules)}")
     if "language:response_language" in names and not find_spec("langdetect"):
         raise ValueError("language:response_language needs a package: pip install langdetect")
     return names, [{key: value for key, value in (given or {}).items() if value is not None} for given in arguments]

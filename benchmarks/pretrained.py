@@ -1,0 +1,163 @@
+"""The study of a pretrained model: its design, written before its runs, and what its pilot runs say about its power.
+
+    python benchmarks/pretrained.py           print the power, from the logs that are there
+
+The runs and their table are those of `constraints` in studies.py; findings.py puts these paragraphs under it.
+"""
+
+import gzip
+import json
+from collections.abc import Sequence
+from math import sqrt
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from studies import AVERAGE, BASELINE, BEST, DOCS, Results, Study, baseline_runs, signed
+
+from llmtrain.studies.baseline import CONFIDENCE, Difference, differences
+from llmtrain.studies.comparison import Run
+from llmtrain.studies.standings import Standing
+
+SMALLEST = 0.05
+"""Smallest difference of pass@8 worth telling."""
+POWER = 0.8
+SENSE = DOCS / "data" / "sense.json"
+RATES = DOCS / "data" / "findings" / "constraints_rates"
+"""Compact logs of GRPO under other learning rates: lr=<rate>/100.json.gz."""
+TUNED = slice(40, 56)
+"""Steps whose mean reward chose the learning rate."""
+DESIGN = f"""**Design, written before the runs.**
+
+- *Primary outcomes*: {BEST} on held-out questions after the last step, and its mean over the steps (the area under its
+  curve by trapezoids, divided by the steps).
+- *Secondary*: {AVERAGE}, training reward, n-gram diversity, KL from the start, and the sense of the answers.
+- *Held-out questions*: half are about new topics under the constraints of training, half put new constraints.
+- *Smallest difference worth telling*: {SMALLEST:g}.
+- *A rule pays* if its interval of one primary outcome lies above 0 and its interval of the other not below.
+- *Null result*: no interval of a primary outcome leaves out 0, and all lie within ±{2 * SMALLEST:g}. Control does not
+  pay here then, and the README says so.
+- *Pilot*: GRPO's first four seeds, from which the power is calculated. They count in the table too: nothing but the
+  number of seeds is chosen by them."""
+CHOSEN = """- *Learning rate*: the same for all rules, the middle one of three tried for GRPO, on one seed (100) and
+  questions (`task.seed 1`) of their own. One seed does not tell them apart: mean reward of steps {first} to {last}
+  {rewards}."""
+
+
+def power(deviation: float, seeds: int, comparisons: int, difference: float = SMALLEST) -> float:
+    """Return the probability that a true difference is told apart.
+
+    Student's t with the variance pooled over comparisons + 1 rules, divided by the comparisons as Bonferroni does.
+    deviation: standard deviation between the seeds of a rule.
+    """
+    from scipy.stats import nct, t
+
+    freedom = (comparisons + 1) * (seeds - 1)
+    width = t.ppf(1 - (1 - CONFIDENCE) / 2 / comparisons, freedom)
+    shift = difference / (deviation * sqrt(2 / seeds))
+    return float(nct.sf(width, freedom, shift) + nct.cdf(-width, freedom, shift))
+
+
+def seeds_for(deviation: float, comparisons: int) -> int:
+    """Return the fewest seeds per rule with a power of POWER, at most 99."""
+    return next((n for n in range(2, 99) if power(deviation, n, comparisons) >= POWER), 99)
+
+
+def area(run: Run, metric: str) -> float:
+    """Return the mean of a metric over the steps between its first and last evaluation, by trapezoids."""
+    steps, values = run.series(metric)
+    return float(np.trapezoid(values, steps) / (steps[-1] - steps[0]))
+
+
+def outcomes(runs: Sequence[Run]) -> dict[str, NDArray[np.float64]]:
+    """Return the primary outcomes of runs, (seeds,) each."""
+    last, mean = [run.last(f"eval/{BEST}") for run in runs], [area(run, f"eval/{BEST}") for run in runs]
+    return {f"{BEST} at the end": np.array(last), f"{BEST} over the steps": np.array(mean)}
+
+
+def paragraphs(study: Study) -> list[str]:
+    """Return the design of a study, and its power once two seeds of GRPO are there."""
+    told, pilot = [f"{DESIGN}\n{rates()}"], baseline_runs(study)
+    if len(pilot) < 2:
+        return told
+    comparisons = len(study.rules) - 1
+    lines = [
+        f"| outcome | GRPO | deviation between seeds | power of {study.seeds} seeds | seeds for {POWER:g} |",
+        "|---|---|---|---|---|",
+    ]
+    for name, values in outcomes(pilot).items():
+        deviation = float(values.std(ddof=1))
+        sees, needed = power(deviation, study.seeds, comparisons), seeds_for(deviation, comparisons)
+        lines.append(f"| {name} | {values.mean():.3f} | {deviation:.3f} | {sees:.2f} | {needed} |")
+    seeds = f"GRPO's seeds 0 to {len(pilot) - 1}"
+    about = f"**Power** to see a difference of {SMALLEST:g}, with {comparisons} comparisons, from {seeds}:"
+    return [*told, about, "\n".join(lines)]
+
+
+def rates() -> str:
+    """Return how the learning rate was chosen."""
+    said = {}
+    for path in RATES.glob("lr=*/*.json.gz"):
+        reward = np.array(json.loads(gzip.decompress(path.read_bytes()))["metrics"]["reward"][TUNED])
+        error = reward.std(ddof=1) / len(reward) ** 0.5
+        said[float(path.parent.name.removeprefix("lr="))] = f"{reward.mean():.3f} ± {error:.3f}"
+    rewards = ", ".join(f"{said[rate]} under {rate:.0e}" for rate in sorted(said))
+    return CHOSEN.format(first=TUNED.start, last=TUNED.stop - 1, rewards=rewards)
+
+
+def further(found: Results) -> list[str]:
+    """Return the table of what the main table has not: the area, and both halves of the held-out questions."""
+    halves = {half: f"eval/{half}/{BEST}" for half in ("new topics", "new constraints")}
+    measures = {f"{BEST} over the steps": lambda run: area(run, f"eval/{BEST}")}
+    measures |= {half: lambda run, metric=metric: run.last(metric) for half, metric in halves.items()}
+    measures["n-gram diversity"] = lambda run: run.last("eval/ngram_diversity")
+    standings = [
+        Standing(
+            entry=one.entry,
+            values={
+                name: np.array([read(run) for run in found.runs[one.entry.name]]) for name, read in measures.items()
+            },
+        )
+        for one in found.standings
+    ]
+    against: dict[str, dict[str, Difference]] = {name: differences(standings, BASELINE, name) for name in measures}
+    lines = [f"| rule | {' | '.join(measures)} |", "|" + "---|" * (1 + len(measures))]
+    for one in standings:
+        cells = [f"`{one.entry.name}`"]
+        for name in measures:
+            difference = against[name].get(one.entry.name)
+            cells.append(f"{one.mean(name):.3f}" + (f" ({signed(difference)})" if difference else ""))
+        lines.append(f"| {' | '.join(cells)} |")
+    return ["\n".join(lines), *sense(found)]
+
+
+def sense(found: Results) -> list[str]:
+    """Return the table of what the rewarded answers say, from pretrained_sense.py."""
+    stored = json.loads(SENSE.read_text()) if SENSE.exists() else {}
+    rows = {name: stored.get(Path(runs[0].config["out"]).parent.name, {}) for name, runs in found.runs.items()}
+    rows = {name: list(seeds.values()) for name, seeds in rows.items() if seeds}
+    if not rows:
+        return []
+    names = ("different answers", "different words", "names its topic", "published logp", "KL from the start")
+    lines = [f"| rule | {' | '.join(names)} |", "|" + "---|" * (1 + len(names))]
+    for name, seeds in rows.items():
+        cells = []
+        for measure in names:
+            values = np.array([one[measure] for one in seeds])
+            error = f" ± {values.std(ddof=1) / len(values) ** 0.5:.3f}" if len(values) > 1 else ""
+            cells.append(f"{values.mean():.3f}{error}")
+        lines.append(f"| `{name}` | {' | '.join(cells)} |")
+    about = "Sense of the rewarded answers, ± one standard error over seeds: `benchmarks/pretrained_sense.py` says how."
+    return [about, "\n".join(lines)]
+
+
+def main() -> None:
+    from studies import STUDIES
+
+    for study in STUDIES:
+        if study.name == "constraints":
+            print("\n\n".join(paragraphs(study)))
+
+
+if __name__ == "__main__":
+    main()
