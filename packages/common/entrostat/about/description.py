@@ -4,7 +4,7 @@ import ast
 import inspect
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
@@ -148,7 +148,6 @@ group need all of its tokens on one rank.
 Quadrants (STEER, figure 2) are those in which a rule changes the update of plain PPO: """
 SHARED = {field.name: field.default for field in fields(SurrogateController)}
 """Hyperparameters that all surrogates have."""
-COLUMNS = ("name", "formula", "quadrants", "needs", "state", "defaults", "source")
 
 
 def markdown(measured: Mapping[str, Any] | None = None) -> str:
@@ -159,38 +158,24 @@ def markdown(measured: Mapping[str, Any] | None = None) -> str:
         text += f"\nMeasured in the simulator: {measured['setting']}\n"
     for kind in KINDS:
         text += f"\n## {kind.capitalize()}s\n"
-        found = [describe(name, kind) for name in names(kind)]
-        if kind == "surrogate":
-            shared = ", ".join(f"{key}={_value(value)}" for key, value in SHARED.items())
-            text += f"\nDefaults of all surrogates, unless a row says otherwise: {shared}.\n"
-        with_measured = measured is not None and kind != "advantage"
-        text += "\n" + _table(found, measured if with_measured else None)
-    text += "\n## Notes and hyperparameters\n"
+        text += "\n" + _table([describe(name, kind) for name in names(kind)], measured and measured["results"])
+    text += "\n## Needs, hyperparameters, sources\n"
+    text += "\nEvery surrogate also has these; its own section names them only if its default differs:\n\n"
+    text += "".join(f"- {line}\n" for line in _hyperparameters(describe("ppo"), SHARED))
     for kind in KINDS:
         for name in names(kind):
             text += "\n" + _details(describe(name, kind))
     return text
 
 
-def _table(found: list[dict[str, Any]], measured: Mapping[str, Any] | None) -> str:
-    columns = (*COLUMNS, "measured in the simulator") if measured is not None else COLUMNS
-    rows = [columns, ("---",) * len(columns)]
+def _table(found: Sequence[Mapping[str, Any]], results: Mapping[str, Any] | None) -> str:
+    with_measured = results is not None and found[0]["kind"] != "advantage"
+    columns = ["name", "rule", *(["entropy, reward"] if with_measured else [])]
+    rows = [columns, ["---"] * len(columns)]
     for about in found:
-        defaults = ", ".join(
-            f"{key}={_value(h['default'])}"
-            for key, h in about["hyperparameters"].items()
-            if about["kind"] != "surrogate" or h["default"] != SHARED.get(key)
-        )
-        cells = (
-            f"`{about['name']}`",
-            about["rule"],
-            ", ".join(about["quadrants"]) or "–",
-            ", ".join(about["needs"]) or "–",
-            ", ".join(about["state"]) or "–",
-            defaults or "–",
-            about["source"],
-        )
-        rows.append(cells if measured is None else (*cells, _measurement(measured["results"].get(about["name"]))))
+        anchor = about["name"] + ("-advantage" if about["kind"] == "advantage" else "")
+        cells = [f"[`{about['name']}`](#{anchor})", about["rule"]]
+        rows.append([*cells, _measurement(results.get(about["name"]))] if results and with_measured else cells)
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows)
 
 
@@ -198,7 +183,7 @@ def _measurement(result: Mapping[str, Any] | None) -> str:
     if result is None:
         return "not measured"
     start, end = result["entropy"]
-    return f"entropy {start:.2f} → {end:.2f}, reward {result['reward']:.3f}"
+    return f"{start:.2f} → {end:.2f}, {result['reward']:.3f}"
 
 
 def _details(about: Mapping[str, Any]) -> str:
@@ -206,16 +191,33 @@ def _details(about: Mapping[str, Any]) -> str:
     text += f"\n{about['rule']}\n"
     if about["notes"]:
         text += f"\n{about['notes']}\n"
-    lines = [
-        f"- `{key}` = {_value(h['default'])}{interval(h)}" + (f": {h['doc']}" if h["doc"] else "")
-        for key, h in about["hyperparameters"].items()
-    ]
+    told = {
+        "Source": about["source"],
+        "Needs": ", ".join(f"`{name}`" for name in about["needs"]),
+        "State": ", ".join(f"`{name}`" for name in about["state"]),
+        "Quadrants": ", ".join(about["quadrants"]),
+    }
+    text += "\n" + ". ".join(f"{name}: {value}" for name, value in told.items() if value) + ".\n"
+    own = {key: h["default"] for key, h in about["hyperparameters"].items()}
+    if about["kind"] == "surrogate":
+        own = {key: default for key, default in own.items() if default != SHARED.get(key)}
+    lines = [f"- {line}" for line in _hyperparameters(about, own)]
     lines += [
         f"- preset `{preset}`: " + ", ".join(f"{key}={_value(value)}" for key, value in changes.items())
         for preset, changes in about["presets"].items()
         if changes
     ]
     return text + ("\n" + "\n".join(lines) + "\n" if lines else "")
+
+
+def _hyperparameters(about: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
+    """Return what these hyperparameters are: default, range and meaning."""
+    found = about["hyperparameters"]
+    return [
+        f"`{key}` = {_value(found[key]['default'])}{interval(found[key])}"
+        + (f": {found[key]['doc']}" if found[key]["doc"] else "")
+        for key in keys
+    ]
 
 
 def _value(value: Any) -> str:
