@@ -29,6 +29,17 @@ def test_the_site_builds_without_a_warning(tmp_path):
     assert live.count("<iframe") == 3
 
 
+def test_a_fold_holds_its_section_and_nothing_is_lost():
+    sys.path.insert(0, str(ROOT / "docs"))
+    from folds import folded
+
+    html = "<h1>A</h1>\n<p>a</p><h2 id='b'>B</h2><p>b</p><h3>C</h3><p>c</p>\n<h2>D</h2>"
+    found = folded(html, 2)
+    assert found.count("<details") == found.count("</details>") == 1
+    assert "<summary><h2 id='b'>B</h2></summary><p>b</p><h3>C</h3><p>c</p>" in found
+    assert re.sub(r'</?(details|summary)( class="fold")?>', "", found).split() == html.split()
+
+
 def test_every_command_is_on_its_page():
     page = (ROOT / "docs/commands.md").read_text()
     assert re.findall(r"^### llmtrain (\S+)$", page, re.MULTILINE) == list(COMMANDS)

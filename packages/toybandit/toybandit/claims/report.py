@@ -12,15 +12,19 @@ from .theorems import derived, symbols
 
 INTRODUCTION = """# The theory, measured
 
-Every claim of the papers that a bandit can test, with its measurement and its verdict. *Claimed* is what the paper
-says, in our words; the papers rarely say how well a claim must hold, so *threshold* is ours, with its reason. *Null* is
-the simpler explanation that a claim must beat or be told apart from. A verdict follows only from the measurements.
-*Would turn if* names faults that were put into the code that the claim tests, one at a time, and the verdict with each:
-a claim that no fault turns would say nothing. `±` is one standard error over runs. *False failure* is the probability
-that fresh seeds give another verdict, from the standard errors and Student's t; it is 0 for statements about every
-instance or about expectations, which are tested on random examples. Environments are those of
-`toybandit/environments.py`, with {states} states, {rollouts} rollouts and {runs} runs unless a claim says otherwise;
-entropies are in nats. Some of the claims are also [asked in a language model](claims_lm.md).
+Every claim of the papers that a bandit can test, with its measurement and its verdict. Click a claim for the details:
+
+- *Claimed*: what the paper says, in our words. *Threshold*: papers rarely say how closely a claim must hold, so the
+  threshold is ours, with its reason.
+- *Null*: the simpler explanation that the claim must beat or be told apart from.
+- *The verdict would change if*: faults that we put into the code, one at a time, and the verdict with each. A claim
+  that no fault changes would say nothing.
+- *False failure*: the probability that fresh seeds give another verdict, from the standard errors and Student's t. It
+  is 0 for statements about every instance or about expectations, which are tested on random examples.
+
+`±` is one standard error over runs, and entropies are in nats. Environments are those of `toybandit/environments.py`,
+with {states} states, {rollouts} rollouts and {runs} runs unless a claim says otherwise. Some of the claims are also
+[tested in a language model](claims_lm.md).
 
     {command}
 
@@ -58,7 +62,7 @@ def facts(record: Record) -> dict[str, str]:
         "Threshold (ours)": record.threshold,
         "Null": f"{record.null}: {record.measured_null}" if record.measured_null else record.null,
         "Measured": record.measured,
-        "Would turn if": "; ".join(turning(record)),
+        "The verdict would change if": "; ".join(turning(record)),
         "False failure": doubt_of(record),
     }
     return {title: text for title, text in titles.items() if text}
@@ -89,8 +93,8 @@ def summary(records: Sequence[Record]) -> str:
     if any(record.mutated is not None for record in records):
         count = sum(len(record.mutations) for record in records)
         deaf = [record.name for record in records if record.unnoticed]
-        noticed = f"not noticed by {', '.join(deaf)}" if deaf else "all noticed"
-        parts.append(f"{count} mutation{'s' * (count != 1)}, {noticed}")
+        noticed = f"not noticed by {', '.join(deaf)}" if deaf else "each changes a verdict"
+        parts.append(f"{count} fault{'s' * (count != 1)} put into the code, {noticed}")
         if without := [record.name for record in records if not record.mutations]:
             parts.append(f"without a mutation, so that nothing shows they can fail: {', '.join(without)}")
     return "; ".join(parts) + f"; false failure at most {max(record.false_failure for record in records):.0e}"
@@ -137,11 +141,8 @@ def derivation_of(name: str) -> list[str]:
 
 def overview(records: Sequence[Record]) -> str:
     """Return a table of all verdicts, with links to the claims; heading addresses omit the dots of names."""
-    lines = [
-        f"[{r.name}](#{r.name.replace('.', '')}) | {r.paper} | {verdict_of(r)} | {'; '.join(r.mutations)}"
-        for r in records
-    ]
-    head = ("claim | paper | verdict | would turn if", "--- | --- | --- | ---")
+    lines = [f"[{r.name}](#{r.name.replace('.', '')}) | {r.paper} | {verdict_of(r)}" for r in records]
+    head = ("claim | paper | verdict", "--- | --- | ---")
     return "\n".join(f"| {line} |" for line in (*head, *lines)) + "\n"
 
 
