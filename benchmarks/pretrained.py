@@ -37,10 +37,12 @@ DESIGN = f"""**Design, written before the runs.**
 - *A rule pays* if its interval of one primary outcome lies above 0 and its interval of the other not below.
 - *Null result*: no interval of a primary outcome leaves out 0, and all lie within ±{2 * SMALLEST:g}. Control does not
   pay here then, and the README says so.
+- *Changed after a first run of GRPO, before any other*: a sentence needs four different words. Without that limit the
+  run ended in answers of one word: "Most" for a sentence that begins with Most.
 - *Pilot*: GRPO's first four seeds, from which the power is calculated. They count in the table too: nothing but the
   number of seeds is chosen by them."""
 CHOSEN = """- *Learning rate*: the same for all rules, the middle one of three tried for GRPO, on one seed (100) and
-  questions (`task.seed 1`) of their own. One seed does not tell them apart: mean reward of steps {first} to {last}
+  questions (`task.seed 1`) of their own, before that change. One seed does not tell them apart: mean reward of steps {first} to {last}
   {rewards}."""
 
 

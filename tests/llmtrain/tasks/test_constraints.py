@@ -15,15 +15,23 @@ from llmtrain.tasks.task_registry import generated_task
 TASK = generated_task(TaskConfig(name="constraints", train_problems=700, test_problems=96))
 BY_HAND = [
     ("Write a sentence of exactly 6 words about rain.", "Rain doesn't fall on dry days.", "Rain falls on dry days."),
-    ("Write a sentence of at most 8 words about rain.", "Rain falls.", "Rain falls and falls and falls on all of us."),
+    (
+        "Write a sentence of at most 8 words about rain.",
+        "Rain falls on us.",
+        "Rain falls and falls and falls on all of us.",
+    ),
     ("Write a sentence about rain that ends with the word 'home'.", 'It rains at "home".', "It rains at homes."),
-    ("Write a sentence about rain that begins with the word 'When'.", '"When it rains."', "Whenever it rains, I sing."),
+    (
+        "Write a sentence about rain that begins with the word 'When'.",
+        '"When it rains, sing."',
+        "Whenever it rains, I sing.",
+    ),
     ("Write a sentence about rain that uses the words 'old' and 'sky'.", "The SKY is old.", "The sky is golden."),
-    ("Write a sentence about rain without the letter 'w'.", "Rain is cold.", "Rain is Wet."),
+    ("Write a sentence about rain without the letter 'w'.", "Rain is cold today.", "Rain is Wet today."),
     ("List exactly three sports, separated by commas.", "Tennis, table tennis, chess.", "Tennis, chess, tennis"),
     ("Write a sentence of 6 to 9 words about rain.", "Rain falls on all of the people.", "Rain falls on us."),
-    ("Write a sentence about rain without the word 'the'.", "Then other rain falls.", "The rain falls."),
-    ("Write one question about rain, of at most 15 words.", "Why does it rain?", "It rains."),
+    ("Write a sentence about rain without the word 'the'.", "Then other rain falls.", "The rain falls down."),
+    ("Write one question about rain, of at most 15 words.", "Why does it rain?", "It rains all day."),
     (
         "Write a sentence about rain that begins with 'My' and uses the word 'sun'.",
         "My sun has set.",
@@ -100,8 +108,10 @@ def test_what_is_asked_for_is_taken(word, opening, n):
 
 def test_a_sentence_in_quotation_marks_is_one():
     assert constraints.one_sentence('"It rains at 3.5 degrees."')
-    assert constraints.one_sentence("It rains")
-    assert not constraints.one_sentence("It rains. It pours.")
+    assert constraints.one_sentence("It rains on us")
+    assert not constraints.one_sentence("It rains on us. It pours on them.")
+    assert not constraints.one_sentence("Most")
+    assert not constraints.one_sentence("Rain rain rain rain rain.")
     assert not constraints.one_sentence(" ... ")
 
 

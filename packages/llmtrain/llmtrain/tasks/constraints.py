@@ -36,6 +36,8 @@ Constraint = tuple[str, list[Check]]
 ONE_SENTENCE: Check = ("words:one_sentence", {})
 MAX_REPEATS = 1000
 """Draws without a new question after which a kind counts as exhausted."""
+FEWEST_WORDS = 4
+"""Different words that a sentence has at least."""
 LONGEST_ITEM = 3
 """Words that an item of a list may have."""
 
@@ -119,8 +121,12 @@ def count(text: str, low: int, high: int) -> bool:
 
 
 def one_sentence(text: str) -> bool:
-    """Return True if one sentence of a text has words: "It rains at 3.5 degrees." in quotation marks is one."""
-    return sum(bool(words(part)) for part in re.split(r"[.!?]+(?=[\s\"'”’)]|$)", text)) == 1
+    """Return True if a text is one sentence, of at least FEWEST_WORDS different words, in quotation marks or not.
+
+    "It rains at 3.5 degrees." is one. Without the lower limit "Most." would be a sentence that begins with Most.
+    """
+    parts = re.split(r"[.!?]+(?=[\s\"'”’)]|$)", text)
+    return sum(bool(words(part)) for part in parts) == 1 and len(set(words(text))) >= FEWEST_WORDS
 
 
 def items(text: str, number: int) -> bool:
