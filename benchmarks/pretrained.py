@@ -41,9 +41,9 @@ DESIGN = f"""**Design, written before the runs.**
   run ended in answers of one word: "Most" for a sentence that begins with Most.
 - *Pilot*: GRPO's first four seeds, from which the power is calculated. They count in the table too: nothing but the
   number of seeds is chosen by them."""
-CHOSEN = """- *Learning rate*: the same for all rules, the middle one of three tried for GRPO, on one seed (100) and
-  questions (`task.seed 1`) of their own, before that change. One seed does not tell them apart: mean reward of steps {first} to {last}
-  {rewards}."""
+CHOSEN = """- *Learning rate*: the same for all rules, the middle one of three tried for GRPO before that change, on one
+  seed (100) and questions (`task.seed 1`) of their own. One seed does not tell them apart: mean reward of steps
+  {first} to {last} {rewards}."""
 
 
 def power(deviation: float, seeds: int, comparisons: int, difference: float = SMALLEST) -> float:
