@@ -1,14 +1,15 @@
 """Numbers that are none, or outside their range, are refused by name; what is published is not."""
 
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from math import inf, nan
+from typing import Literal
 
 import pytest
 import torch
 
 from entrostat import make
 from entrostat.by_name import PRESETS, REGISTRY
-from entrostat.settings.allowed import allowed, complaint
+from entrostat.settings.allowed import PositiveInt, Probability, allowed, complaint
 
 NUMBERS = [
     (name, field.name, field.default, allowed(cls, field.name) or "(-inf, inf)")
@@ -116,3 +117,17 @@ def test_a_weight_that_only_one_variant_starts_from():
 @pytest.mark.parametrize("name", ["entropy_bonus", "truncated_entropy_bonus"])
 def test_a_bonus_may_be_negative(name):
     make(name, coef=-0.1)
+
+
+def test_a_range_within_a_union_counts():
+    """None passes, and numbers outside are refused, however deep the range stands."""
+
+    @dataclass
+    class Settings:
+        steps: PositiveInt | None = None
+        share: Probability | str | None = None
+        mode: Literal["a", "b"] | None = None
+        name: str | None = None
+
+    ranges = {name: allowed(Settings, name) for name in ("steps", "share", "mode", "name")}
+    assert ranges == {"steps": "[1, inf)", "share": "[0, 1]", "mode": ("a", "b"), "name": None}

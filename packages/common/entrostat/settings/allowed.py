@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from inspect import get_annotations
 from math import isfinite, isnan
 from numbers import Real
-from typing import Annotated, Any, Literal, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 PositiveInt = Annotated[int, "[1, inf)"]
 NonNegativeInt = Annotated[int, "[0, inf)"]
@@ -27,12 +28,19 @@ def allowed(cls: type, field: str) -> Allowed:
     """Return the allowed values from a field's annotation, in the class itself or else in its nearest base."""
     for base in cls.__mro__:
         hint = get_annotations(base).get(field)
-        for part in (hint, *get_args(hint)):
+        for part in _parts(hint):
             if get_origin(part) is Literal:
                 return get_args(part)
             if isinstance(part, str) and part is not hint:
                 return part
     return None
+
+
+def _parts(hint: Any) -> Iterator[Any]:
+    """Yield an annotation and its arguments; those of each member of a union, such as `PositiveInt | None`, too."""
+    yield hint
+    for part in get_args(hint):
+        yield from _parts(part) if get_origin(hint) in (Union, UnionType) else (part,)
 
 
 def complaint(value: Any, allowed: Allowed) -> str | None:
