@@ -1,6 +1,8 @@
 """The README is short, and its numbers are those of the pages that it names."""
 
+import gzip
 import importlib
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -18,7 +20,7 @@ ONE_LINE = " ".join(README.split())
 
 
 def test_two_screens():
-    assert len(README.splitlines()) <= 92
+    assert len(README.splitlines()) <= 96
 
 
 def test_verdicts_are_those_of_the_theory_page():
@@ -27,10 +29,10 @@ def test_verdicts_are_those_of_the_theory_page():
     verdicts = f"{of['holds']} hold, {of['holds if']} hold under a condition, {of['fails as stated']} fail as stated"
     assert f"Of [{of.total()} claims](docs/theory.md)" in ONE_LINE
     assert verdicts in ONE_LINE
-    faults = re.search(r"(\d+) mutations, all noticed", THEORY)[1]
-    assert f"{faults} faults put into the code are all noticed" in ONE_LINE
+    faults = re.search(r"(\d+) faults put into the code, each changes a verdict", THEORY)[1]
+    assert f"We broke the code in {faults} ways; each break changed a verdict" in ONE_LINE
     assert len(CLAIMS) == 9
-    assert "Nine are also [asked of a language model]" in ONE_LINE
+    assert "Nine are also [tested in a language model]" in ONE_LINE
 
 
 def test_which_controller_when_is_the_table_of_the_findings():
@@ -43,20 +45,39 @@ def test_which_controller_when_is_the_table_of_the_findings():
 
 
 def test_the_rules_that_kept_entropy_are_counted():
-    """Rows: rule, entropy, reward, avg@8, pass@8; a difference in bold leaves out 0."""
+    """Rows: rule, entropy, reward, avg@8, pass@8; a difference in bold leaves out 0. Held: 0.15 nats or more."""
     repeat = FINDINGS.partition("## Problems that repeat")[2].partition("## ")[0]
     rows = [line.split(" | ") for line in repeat.splitlines() if re.match(r"\| `.*\| 0\.\d+ \| 0\.\d+", line)]
     assert len(rows) == 17
     kept = [row for row in rows if float(row[1]) >= 0.15]
     higher = [row for row in kept if "**+" in row[4]]
-    assert f"{len(higher)} of the {len(kept)} rules that kept 0.15 nats or more have a higher pass@8" in ONE_LINE
+    assert f"raised pass@8 ({len(higher)} of {len(kept)} rules)" in ONE_LINE
     assert not [row for row in rows if "**+" in row[3]]
-    assert "none has a higher avg@8" in ONE_LINE
+    assert "left avg@8 unchanged" in ONE_LINE
+
+
+def test_the_fall_of_pass_at_8_is_that_of_the_logs():
+    def ends(rule: str) -> tuple[float, float]:
+        logs = (ROOT / "docs/data/findings/countdown_wide" / rule).glob("*.json.gz")
+        found = [json.loads(gzip.decompress(path.read_bytes()))["metrics"]["eval/pass@8"] for path in logs]
+        scores = [[score for score in run if score is not None] for run in found]
+        assert len(scores) == 3
+        return sum(run[0] for run in scores) / 3, sum(run[-1] for run in scores) / 3
+
+    start, free = ends("ppo")
+    _, held = ends("thermostat_mode=anchor_target=0.26")
+    assert f"fell from {start:.2f} to {free:.2f} under GRPO" in ONE_LINE
+    assert f"it stayed at {held:.2f}, and the reward was no lower" in ONE_LINE
+    wide = FINDINGS.partition("## Problems that never repeat")[2]
+    (row,) = re.findall(
+        r"^\| `thermostat \(mode=anchor, target=0.26\)` \| [^|]+ \| ([^|]+) \|.*–?.* \|$", wide, re.MULTILINE
+    )[:1]
+    assert "**+" in row
 
 
 def test_what_is_said_of_the_pretrained_model_is_in_the_findings():
     """Rows: rule, entropy, reward, avg@8, pass@8, the last with its difference from GRPO."""
-    section = FINDINGS.partition("## A pretrained model")[2].partition("\n## ")[0]
+    section = FINDINGS.partition("## A pretrained model after a warm-up")[2].partition("\n## ")[0]
     rows = {line.split("`")[1]: line.split(" | ") for line in section.splitlines() if line.startswith("| `")}
     ends = {name: row[4].split()[0] for name, row in rows.items()}
     said = f"pass@8 {ends['ppo']} under GRPO, {ends['thermostat (mode=anchor)']} under `thermostat`"

@@ -34,7 +34,7 @@ class PublishFlags:
     claim: Annotated[tuple[str, ...], tyro.conf.arg(metavar="CLAIM.CONTROL[=VALUE]"), tyro.conf.UseAppendAction] = ()
     """Claim, control and first value, such as thm1-centred.shift=0.5; may be repeated."""
     playground: bool = False
-    """Add a bandit that the page simulates: plain GRPO on the environment trap."""
+    """Add two runs that the page simulates: GRPO beside a thermostat on the environment trap."""
     compare: tuple[Path, ...] = ()
     """Runs to compare: folders of runs, or other trainers' logs; of a folder that holds several runs, all of them."""
     runs: Path | None = None

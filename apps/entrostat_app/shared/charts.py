@@ -8,10 +8,11 @@ Altair takes 0.1 s for a specification, so specifications are cached; numbers ar
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import altair as alt
 import numpy as np
@@ -19,14 +20,19 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import ArrayLike
 
+from entrostat.about.end_labels import apart
 from toybandit import Trajectory
 
-from .palette import COLOURS, DASHES
+from . import palette
 
 HEIGHT = 130
 """Height of a panel, pixels."""
 MARGIN = 0.08
 """Margin left of the time axis, as a share of its length: room for the labels of the vertical axis."""
+NAMED, LONGEST = 5, 12
+"""Upper limits for the lines of a panel, and for the letters of a name, with which names are written at the ends."""
+LETTER, ROW = 0.022, 15
+"""Room right of the time axis for a letter, as a share of its length, and height of a name, pixels."""
 INSIDE = alt.Axis(
     title=None,
     tickCount=4,
@@ -60,6 +66,8 @@ class Panel:
     """Quantity on the vertical axis, with its unit."""
     frame: pd.DataFrame
     """Columns x, series, value and, for bands, low and high."""
+    limits: tuple[float, float] | None = None
+    """Ends of the vertical axis; None: those of the numbers."""
 
 
 def table(values: Mapping[str, ArrayLike], x: ArrayLike | None = None) -> pd.DataFrame:
@@ -107,12 +115,10 @@ def thinned(count: int, most: int) -> np.ndarray:
     return places
 
 
-def styles(series: Sequence[str]) -> dict[str, Any]:
-    """Return encodings of colour and dash for the field `series`: the same for the same names in the same order."""
-    names = list(series)
-    colours = [COLOURS[i % len(COLOURS)] for i in range(len(names))]
-    dashes = [list(DASHES[i % len(DASHES)]) for i in range(len(names))]
-    legend = alt.Legend(
+def styles(series: Sequence[str], *, legend: bool = True) -> dict[str, Any]:
+    """Return encodings of colour and dash for the field `series`, with a legend of several names unless it is False."""
+    names, looks = list(series), palette.styles(series)
+    shown = alt.Legend(
         title=None,
         orient="top",
         symbolType="stroke",
@@ -123,21 +129,40 @@ def styles(series: Sequence[str]) -> dict[str, Any]:
         labelLimit=170,
         offset=0,
     )
-    shown = legend if len(names) > 1 else None
+    drawn = shown if legend and len(names) > 1 else None
+    colours, dashes = [look.colour for look in looks], [list(look.dash) for look in looks]
     return {
-        "color": alt.Color("series:N", scale=alt.Scale(domain=names, range=colours), legend=shown),
-        "strokeDash": alt.StrokeDash("series:N", scale=alt.Scale(domain=names, range=dashes), legend=shown),
+        "color": alt.Color("series:N", scale=alt.Scale(domain=names, range=colours), legend=drawn),
+        "strokeDash": alt.StrokeDash("series:N", scale=alt.Scale(domain=names, range=dashes), legend=drawn),
     }
 
 
 def linked(panels: Sequence[Panel], x_title: str, *, height: int = HEIGHT) -> Picture:
-    """Return the picture of the panels, stacked on one time axis."""
-    frame = pd.concat([panel.frame.assign(panel=panel.title) for panel in panels], ignore_index=True)
-    shapes = tuple((p.title, tuple(p.frame["series"].unique()), "low" in p.frame) for p in panels)
+    """Return the picture of the panels, stacked on one time axis.
+
+    Names of a few lines with short names are written at their ends; others are in a legend.
+    """
+    shapes = tuple(shape_of(panel) for panel in panels)
+    parts = [
+        panel.frame.assign(panel=panel.title, label=ends(panel, height) if shape.named else np.nan)
+        for panel, shape in zip(panels, shapes, strict=True)
+    ]
+    frame = pd.concat(parts, ignore_index=True)
     low, high = float(frame["x"].min()), float(frame["x"].max())
     return Picture(
         _linked_spec(shapes, low, high, x_title, height), frame, lines_alt([p.title for p in panels], x_title)
     )
+
+
+def ends(panel: Panel, height: int) -> np.ndarray:
+    """Return the height of each line's name in its last row, in units of the panel, and NaN in all others."""
+    values, found = panel.frame["value"], np.full(len(panel.frame), np.nan)
+    last = values.dropna().groupby(panel.frame["series"], sort=False).apply(lambda line: line.index[-1])
+    places = values[last].sort_values(kind="stable")
+    shown = panel.frame[[column for column in ("value", "low", "high") if column in panel.frame]]
+    low, high = panel.limits or (shown.min(axis=None), shown.max(axis=None))
+    found[panel.frame.index.get_indexer(places.index)] = apart(places.to_numpy(), ROW / height * (high - low))
+    return found
 
 
 def lines_alt(titles: Sequence[str], x_title: str) -> str:
@@ -145,8 +170,22 @@ def lines_alt(titles: Sequence[str], x_title: str) -> str:
     return f"Lines over {x_title}: {', '.join(titles)}."
 
 
-Shape = tuple[str, tuple[str, ...], bool]
-"""Title and series of a panel, and whether it has bands."""
+class Shape(NamedTuple):
+    """Everything but the numbers of a panel."""
+
+    title: str
+    series: tuple[str, ...]
+    bands: bool
+    named: bool
+    """True if lines have names at their ends."""
+    limits: tuple[float, float] | None
+
+
+def shape_of(panel: Panel) -> Shape:
+    """Return the shape of a panel."""
+    series = tuple(panel.frame["series"].unique())
+    named = 1 < len(series) <= NAMED and max(map(len, series)) <= LONGEST
+    return Shape(panel.title, series, "low" in panel.frame, named, panel.limits)
 
 
 @lru_cache(maxsize=256)
@@ -154,43 +193,56 @@ def _linked_spec(shapes: tuple[Shape, ...], low: float, high: float, x_title: st
     pointer = alt.selection_point(
         name="pointer", fields=["x"], nearest=True, on="pointermove", clear="pointerout", empty=False
     )
-    scale = alt.Scale(domain=[low - MARGIN * (high - low), high], nice=False)
+    letters = max((len(name) for shape in shapes if shape.named for name in shape.series), default=0)
+    margins = MARGIN * (high - low), LETTER * letters * (high - low)
+    scale = alt.Scale(domain=[low - margins[0], high + margins[1]], nice=False)
     charts = []
     for number, shape in enumerate(shapes):
         last = number == len(shapes) - 1
         axis = alt.Axis(values=round_ticks(low, high), labels=last, ticks=False, labelFlush=True)
         x = alt.X("x:Q", title=x_title if last else None, axis=axis, scale=scale)
         charts.append(_lines(shape, x, x_title, pointer).properties(height=height))
-    stacked = alt.vconcat(*charts, spacing=14).resolve_scale(x="shared", color="independent", strokeDash="independent")
-    return specification(sharing(stacked, pointer).configure_view(strokeWidth=0))
+    with one_pointer():
+        stacked = alt.vconcat(*charts, spacing=14)
+        stacked = stacked.resolve_scale(x="shared", color="independent", strokeDash="independent")
+        return specification(stacked.configure_view(strokeWidth=0))
 
 
-def sharing(stacked: Any, pointer: alt.Parameter) -> Any:
-    """Return the stacked panels with one pointer for all of them."""
-    with warnings.catch_warnings():  # Altair warns when it merges the copies of the pointer
+def pointed(base: Any, pointer: alt.Parameter, x: Any, y: Any, colour: Any, tips: list[alt.Tooltip]) -> list[Any]:
+    """Return the layers of a panel that mark the moment that the pointer is nearest to."""
+    shown = alt.condition(pointer, alt.value(1), alt.value(0))
+    points = base.mark_point(size=45, filled=True).encode(x=x, y=y, color=colour, opacity=shown, tooltip=tips)
+    return [base.transform_filter(pointer).mark_rule(color="#888888").encode(x=x), points.add_params(pointer)]
+
+
+@contextmanager
+def one_pointer() -> Iterator[None]:
+    """Silence Altair's warning when it merges the copies of a pointer that panels share."""
+    with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Automatically deduplicated selection parameter")
-        return stacked.add_params(pointer)
+        yield
 
 
 def _lines(shape: Shape, x: alt.X, x_title: str, pointer: alt.Parameter) -> Any:
-    title, series, has_bands = shape
-    style = styles(series)
-    base = alt.Chart().transform_filter(alt.datum.panel == title)
+    style = styles(shape.series, legend=not shape.named)
+    base = alt.Chart().transform_filter(alt.datum.panel == shape.title)
     layers: list[Any] = []
-    if has_bands:
+    if shape.bands:
         area = base.mark_area(opacity=0.18)
         layers.append(area.encode(x=x, y=alt.Y("low:Q", axis=INSIDE), y2="high:Q", color=style["color"]))
-    y = alt.Y("value:Q", scale=alt.Scale(zero=False), axis=INSIDE)
+    limits = alt.Undefined if shape.limits is None else list(shape.limits)
+    y = alt.Y("value:Q", scale=alt.Scale(zero=False, domain=limits), axis=INSIDE)
     layers.append(base.mark_line(strokeWidth=2).encode(x=x, y=y, **style))
+    if shape.named:
+        name = base.transform_filter("isValid(datum.label)").mark_text(align="left", dx=5)
+        layers.append(name.encode(x=x, y=alt.Y("label:Q", axis=INSIDE), text="series:N", color=style["color"]))
     tips = [
         alt.Tooltip("series:N", title="series"),
         alt.Tooltip("x:Q", title=x_title),
-        alt.Tooltip("value:Q", title=title, format=".4g"),
+        alt.Tooltip("value:Q", title=shape.title, format=".4g"),
     ]
-    near = base.transform_filter(pointer)
-    layers.append(near.mark_rule(color="#888888").encode(x=x))
-    layers.append(near.mark_point(size=45, filled=True).encode(x=x, y=y, color=style["color"], tooltip=tips))
-    return alt.layer(*layers).properties(title=alt.Title(title, anchor="start", fontSize=13, offset=4))
+    layers += pointed(base, pointer, x, y, style["color"], tips)
+    return alt.layer(*layers).properties(title=alt.Title(shape.title, anchor="start", fontSize=13, offset=4))
 
 
 def specification(chart: Any) -> dict[str, Any]:
@@ -201,6 +253,7 @@ def specification(chart: Any) -> dict[str, Any]:
     spec: dict[str, Any] = chart.to_dict(validate=False, context={"data": None})
     config = spec.setdefault("config", {})
     config["mark"] = {**config.get("mark", {}), "aria": False}
+    spec["usermeta"] = {"embedOptions": {"renderer": "svg"}}  # Streamlit draws many points on a canvas otherwise
     return spec
 
 

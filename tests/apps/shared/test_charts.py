@@ -5,7 +5,7 @@ import pytest
 
 from entrostat_app.shared import charts
 from entrostat_app.shared.charts import Panel
-from entrostat_app.shared.palette import COLOURS, DASHES
+from entrostat_app.shared.palette import COLOURS
 
 
 def test_table_is_long():
@@ -49,8 +49,23 @@ def test_a_specification_is_made_once_for_its_shape():
     assert other.spec is not first.spec
 
 
-def test_every_line_has_a_colour_and_a_dash_of_its_own():
-    assert len(set(COLOURS)) == len(set(DASHES)) == 8
+def test_names_are_at_the_ends_of_a_few_lines_apart():
+    close = {"a": [1.0, 2.0], "b": [1.0, 2.01], "c": [1.0, np.nan]}
+    ends = charts.linked([Panel(title="one", frame=charts.table(close))], "rollout", height=150).frame
+    told = ends.dropna(subset="label").set_index("series")
+    assert told["x"].to_dict() == {"a": 1, "b": 1, "c": 0}
+    assert told["label"]["b"] - told["label"]["a"] == pytest.approx(charts.ROW / 150 * 1.01)
+    assert told["label"].loc[["a", "b"]].mean() == pytest.approx(2.005)
+    assert told["label"]["c"] == 1.0
+
+
+@pytest.mark.parametrize("names", [["a", "x" * 30], list("abcdef"), ["alone"]])
+def test_long_names_and_many_lines_have_a_legend(names):
+    panel = Panel(title="one", frame=charts.table({name: [1.0, 2.0] for name in names}))
+    picture = charts.linked([panel], "rollout")
+    assert picture.frame["label"].isna().all()
+    legends = [layer["encoding"]["color"].get("legend") for layer in picture.spec["vconcat"][0]["layer"][:1]]
+    assert bool(legends[0]) == (len(names) > 1)
 
 
 def luminance(colour: str) -> float:

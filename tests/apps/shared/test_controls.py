@@ -114,3 +114,41 @@ def test_what_a_link_asks_for_and_is_not_there_is_said(key, text, names):
     assert not app.exception
     for one, name in zip(app.info, names, strict=True):
         assert re.fullmatch(name, one.value.replace("\\", ""))
+
+
+def named() -> None:
+    import streamlit as st
+
+    from entrostat_app.shared.controls import Named, restore
+
+    words = {"a-1": "The first.", "b-2": "The second.", "c-3": "The second."}
+    one = Named(key="one", label="One", default="a-1", options=tuple(words), words=words, help="").draw()
+    several = Named(key="several", label="Several", default=(), options=tuple(words), words=words, help="").draw()
+    st.button("back", on_click=restore, args=({"one": "b-2"},))
+    st.json({"one": one, "several": several})
+
+
+def test_a_link_keeps_the_names_of_options_that_are_shown_in_words():
+    import json
+
+    def found() -> dict:
+        return json.loads(app.json[0].value)
+
+    app = AppTest.from_function(named)
+    app.query_params |= {"one": "c-3", "several": ["a-1", "unknown"]}
+    app.run()
+    assert not app.exception
+    assert found() == {"one": "c-3", "several": ["a-1"]}
+    assert app.selectbox[0].options == ["The first.", "The second. (b-2)", "The second. (c-3)"]
+    assert dict(app.query_params) == {"one": "c-3", "several": "a-1"}
+    app.selectbox[0].select("The first.").run()
+    assert "one" not in app.query_params  # it is the default
+    app.query_params["one"] = "b-2"  # another link on the same page
+    app.run()
+    assert found()["one"] == "b-2"
+    app.query_params.clear()
+    app.run()
+    assert found() == {"one": "a-1", "several": []}
+    app.button[0].click().run()
+    assert found()["one"] == "b-2"
+    assert app.query_params["one"] in ("b-2", ["b-2"])

@@ -10,6 +10,7 @@ from entrostat_app.menu import PAGES
 from entrostat_app.shared import bandit, simulations
 from entrostat_app.shared.controls import query
 from entrostat_app.shared.presets import PRESETS
+from entrostat_app.views.playground.playground import VIEW, VIEWS
 
 SEEDS = tuple(range(8))
 
@@ -35,7 +36,7 @@ def shown(path: str) -> None:
 def test_every_preset_is_a_state_without_an_error(name):
     preset = PRESETS[name]
     app = AppTest.from_function(shown, default_timeout=60, kwargs={"path": preset.page})
-    for key, value in query(preset.query).items():
+    for key, value in {**query(preset.query), VIEW: VIEWS[1]}.items():
         app.query_params[key] = value
     app.run()
     assert not app.exception
@@ -109,9 +110,11 @@ def test_without_authority_entropy_falls_through_the_target():
 
 
 def visit(app: AppTest, path: str) -> dict[str, object]:
-    """Go to a page as the menu does; return the query parameters of its URL."""
+    """Go to a page as the menu does, or to the playground; return the query parameters of its URL."""
     app._page_hash = calc_hash(path)
     app.query_params.clear()
+    if not path:
+        app.query_params[VIEW] = VIEWS[1]
     app.run()
     assert not app.exception
     return dict(app.query_params)

@@ -1,4 +1,4 @@
-"""Playground: one bandit under one controller, live."""
+"""Playground: GRPO beside a thermostat in one picture, and any bandit under any controller, live."""
 
 from functools import lru_cache
 from itertools import pairwise
@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from toybandit import Trajectory
+from toybandit.picture import TITLE
 from toybandit.trajectory import last_third
 
 from ...menu import streamlit_page
@@ -17,7 +18,15 @@ from ...shared import bandit, charts, exports, presets, simulations
 from ...shared.charts import Panel, Picture
 from ...shared.controls import Control
 from ...shared.palette import COLOURS
+from . import side_by_side
 
+VIEW, VIEWS = "view", ("The picture", "Playground")
+"""Query parameter of the view, and its values."""
+STYLE = f"""
+[data-testid=stMainBlockContainer] {{ padding-top: 4rem }}
+.st-key-{VIEW} [aria-checked=true] p {{ color: CanvasText }}
+"""
+"""Style sheet: buttons are below the menu, and the chosen view is readable in dark mode."""
 FRAME_SECONDS = 0.4
 """Time between two policies while playing, seconds."""
 PASS_KS = (1, 8, 64)
@@ -27,11 +36,35 @@ HELD_OUT_K = 8
 
 
 def page() -> None:
+    """Draw the picture, or the playground: a link with values of its controls opens it."""
+    others = (key for key in st.query_params if not key.startswith((VIEW, side_by_side.KEY, "embed")))
+    if VIEW not in st.session_state and VIEW not in st.query_params and any(others):
+        st.session_state[VIEW] = st.query_params[VIEW] = VIEWS[1]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        heading = st.container(width="content")
+        shown = st.segmented_control(
+            "View",
+            VIEWS,
+            default=VIEWS[0],
+            required=True,
+            key=VIEW,
+            bind="query-params",
+            label_visibility="collapsed",
+        )
+        words = "New here? Start with the course."
+        st.page_link(streamlit_page("learn"), label=words, icon=":material/school:", width="stretch")
+        if shown == VIEWS[1]:
+            presets.draw_links("playground")
+    st.html(f"<style>{STYLE}</style>")
+    heading.title(VIEWS[1] if shown == VIEWS[1] else TITLE)
+    if shown == VIEWS[1]:
+        draw_playground()
+    else:
+        st.fragment(side_by_side.draw)()
+
+
+def draw_playground() -> None:
     """Draw controls in the sidebar, pictures over one time axis, and the policy at one moment."""
-    st.title("Playground")
-    st.caption("A softmax bandit, trained like a language model under RLVR. Move a control and watch its entropy.")
-    st.page_link(streamlit_page("learn"), label="New here? Start with the course.", icon=":material/school:")
-    presets.draw_links("playground")
     with st.sidebar:
         controller = bandit.draw_controller()
         environment = bandit.draw_environment()

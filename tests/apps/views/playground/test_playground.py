@@ -8,15 +8,29 @@ from entrostat_app.launch import ENVIRONMENTS, MAIN
 from entrostat_app.shared import bandit, exports, simulations
 from entrostat_app.views.playground import playground
 from toybandit import Config
+from toybandit.picture import TITLE
 
 SMALL = {"states": 4, "rollouts": 12, "passes": 2}
 
 
 def app(**state: str) -> AppTest:
     found = AppTest.from_file(str(MAIN), default_timeout=60)
-    for key, value in state.items():
+    for key, value in {"view": playground.VIEWS[1], **state}.items():
         found.query_params[key.replace("__", ".")] = value
     return found.run()
+
+
+@pytest.mark.parametrize(
+    ("link", "shown"), [({}, TITLE), ({"picture.target": "0.4"}, TITLE), ({"lr": "2.0"}, "Playground")]
+)
+def test_a_link_with_values_of_the_playground_opens_it(link, shown):
+    found = AppTest.from_file(str(MAIN), default_timeout=60)
+    for key, value in link.items():
+        found.query_params[key] = value
+    found.run()
+    assert not found.exception
+    assert [title.value for title in found.title] == [shown]
+    assert bool(found.sidebar.slider) == (shown == "Playground")
 
 
 def test_panels_hold_the_numbers_of_the_run():
