@@ -47,7 +47,7 @@ demo: $(STAMP)-train
 	$(BIN)/llmtrain demo
 
 app: $(STAMP)-app
-	$(BIN)/entrostat-app
+	$(BIN)/entrostat-app --runs runs
 
 torch: $(STAMP)-torch
 

@@ -28,8 +28,9 @@ Example: entrostat-app --runs runs --port 8501
          entrostat-app --environments own.yaml
 
 The server listens on this machine only (127.0.0.1), whatever STREAMLIT_SERVER_* says, unless --host says otherwise.
-To use it from another machine, forward the port:
-ssh -L 8501:localhost:8501 HOST"""
+To use it from another machine, forward the port: ssh -L 8501:localhost:8501 HOST
+
+entrostat --help names the other programs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,13 +83,13 @@ def _names(host: str) -> list[str]:
 
 @one_line_errors
 def main(args: Sequence[str]) -> int:
-    """Start the explorer; return when it is stopped."""
+    """Start the explorer, and return when it is stopped; without arguments, print the help."""
     if list(args) == ["--version"]:
         print(f"entrostat-app {__version__}")
         return 0
+    flags = parse_flags(Flags, args or ["--help"], prog="entrostat-app", description=DESCRIPTION)
     if find_spec("streamlit") is None:
         raise ValueError(missing("streamlit"))
-    flags = parse_flags(Flags, args, prog="entrostat-app", description=DESCRIPTION)
     if flags.runs.is_file():
         raise ValueError(f"--runs {flags.runs} is a file: name the folder of the run logs")
     for file in flags.environments:

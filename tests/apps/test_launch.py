@@ -163,7 +163,9 @@ def test_a_port_is_free_again_when_the_server_starts(tmp_path, monkeypatch):
     started[0].close()
 
 
-def test_help_teaches(capsys):
-    with pytest.raises(SystemExit):
-        launch.main(["--help"])
+@pytest.mark.parametrize("args", [[], ["--help"]])
+def test_help_teaches(args, capsys):
+    with pytest.raises(SystemExit) as stop:
+        launch.main(args)
+    assert stop.value.code == 0
     assert "entrostat-app --runs runs" in capsys.readouterr().out

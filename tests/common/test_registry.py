@@ -35,8 +35,11 @@ WRONG = {
     "unknown controller 'xyzzy'; choose from adapo, adaptive_clip, adaptive_entropy, ": lambda: make("xyzzy"),
     "unknown controller ''": lambda: make(""),
     "unknown preset 'best'; choose from paper, released": lambda: make("steer", preset="best"),
-    r"no part of 'steer\+ppo' has the hyperparameter 'lamda': steer has mapping, ": lambda: make("steer", lamda=1),
-    r"has the hyperparameter '\.lambda_min': steer has mapping": lambda: make("steer", **{".lambda_min": 0.5}),
+    r"no part of 'steer\+ppo' has the hyperparameter 'lamda': did you mean lambda_min or lambda_max": lambda: make(
+        "steer", lamda=1
+    ),
+    r"has the hyperparameter '\.lambda_min': did you mean lambda_min": lambda: make("steer", **{".lambda_min": 0.5}),
+    r"has the hyperparameter 'kp': steer has mapping, ": lambda: make("steer", kp=1),
     "'target' is ambiguous: adaptive_entropy and entropic have it": lambda: make("adaptive_entropy+entropic", target=1),
     "'lambda_min' is ambiguous": lambda: make("steer+steer", lambda_min=0.5),
     "'steer' appears twice": lambda: make("steer+steer"),

@@ -19,8 +19,8 @@ MAINS = {
 }
 OTHERS = ("make", "pip", "python", "torchrun", "sbatch", "kubectl", "examples/ray_job.sh", "export")
 PICTURE = re.compile("[►│▼└]")
-OUTPUT_OF_PLAN = ("$ llmtrain plan", "Qwen3-8B-Base on 64 H20")
-"""Output on docs/plan.md, which test_plan.py compares with the program's."""
+OUTPUTS = {"plan.md": ("$ llmtrain plan", "Qwen3-8B-Base on 64 H20"), "trainer.md": ("train  a built model",)}
+"""Starts of outputs by page, which test_plan.py and test_display.py compare with the programs'."""
 
 
 def command_lines(text: str) -> list[str]:
@@ -37,7 +37,7 @@ def kind(page: Path, language: str, text: str) -> str:
         return "data"
     if "verl.trainer.main_ppo" in text:
         return "verl"
-    if (language == "text" and page in TUTORIALS) or (page.name == "plan.md" and text.startswith(OUTPUT_OF_PLAN)):
+    if (language == "text" and page in TUTORIALS) or text.startswith(OUTPUTS.get(page.name, "\0")):
         return "output"
     if PICTURE.search(text):
         return "picture"
@@ -63,7 +63,7 @@ def our_words(line: str) -> list[str]:
         words = words[words.index("-m") + 1 :]
     if words[:3] == ["python", "-m", "entrostat"]:
         words = words[2:]
-    for end in ("|", "&&", ">"):
+    for end in ("|", "&&", ">", ">>"):
         words = words[: words.index(end)] if end in words else words
     return words if words[0] in OURS else []
 

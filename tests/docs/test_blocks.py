@@ -30,11 +30,11 @@ WORKED_ON = (
     "toybandit.forecast.command.parse_flags",
     "entrostat_app.publish.publish_command.parse_flags",
     "entrostat_app.launch.parse_flags",
-    "llmtrain.commands.probe_entropy.run_config",
+    "llmtrain.training.run.run_config",
     "entrostat.settings.commandline.Arguments.parse_args",
 )
 """Functions after which a program starts to work."""
-WITHOUT_FLAGS = ("check-controller", "docs")
+WITHOUT_FLAGS = ("check-controller", "completion", "docs")
 """Commands that take none; the tutorial on controllers and test_description.py run them."""
 
 

@@ -27,7 +27,7 @@ RUN_BY = {
 }
 """Tests that run commands which begin so."""
 STARTS = {
-    "make app": ["entrostat-app"],
+    "make app": ["entrostat-app --runs runs"],
     "make demo": ["llmtrain demo"],
     "make install": [],
     "make lint": ["ruff check .", "ruff format --check .", "mypy", "lint-imports"],

@@ -14,7 +14,7 @@ from llmtrain.cli import main
     ("args", "words"),
     [
         (["trian"], ["'trian'; did you mean train"]),
-        (["xyzzy"], ["unknown command 'xyzzy'", "train, recipes, resume"]),
+        (["xyzzy"], ["unknown command 'xyzzy'", "train, resume, sft"]),
         (["train", "--preset", "gpu"], ["unknown preset 'gpu'", "countdown-cpu"]),
         (["train", "--config", "none.yaml"], ["none.yaml", "No such file"]),
         (["train", "--controller", "stear"], ["unknown controller 'stear'", "steer"]),
@@ -90,6 +90,19 @@ def test_help(capsys):
     assert "--target " in capsys.readouterr().out
 
 
+@pytest.mark.slow
+def test_help_needs_no_torch():
+    """It is asked for often, also by the completion of shells."""
+    code = (
+        "import contextlib, sys; from llmtrain.cli import COMMANDS, main\n"
+        "for name in COMMANDS:\n"
+        "    with contextlib.suppress(SystemExit): main([name, '--help'])\n"
+        "    assert 'torch' not in sys.modules, name"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_help_shows_choices(capsys):
     with pytest.raises(SystemExit):
         main(["train", "--help"])
@@ -133,7 +146,10 @@ def test_train_eval_compare(small, tmp_path, capsys):
     flags += ["--rollout.prompts", "4", "--rollout.n", "2", "--optim.mini-batch-size", "4", "--steps", "2"]
     flags += ["--rollout.max-new-tokens", "8", "--controller", "entropic", "--target", "0.5"]
     assert main(["train", "--out", str(out), *flags]) == 0
-    assert "target: 0.5" in capsys.readouterr().out
+    what, where, *_, last = capsys.readouterr().out.splitlines()
+    assert what.endswith(", entropic (target 0.5)")
+    assert where.startswith(f"where  {out} (settings in config.yaml)")
+    assert last == f"done: {out}"
     assert main(["eval", str(out), "--samples", "9"]) == 0
     assert "done: " in capsys.readouterr().out
     found = json.loads((out / "eval" / "step-000002" / "results.json").read_text())["benchmarks"][0]

@@ -156,7 +156,7 @@ def test_a_run_that_diverges_later_says_when(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["run", "--env", "nosy"], "unknown env 'nosy'; choose from exact, noisy"),
+        (["run", "--env", "nosy"], "unknown env 'nosy'; did you mean noisy?"),
         (
             ["run", "--controller", "xyzzy"],
             "unknown controller 'xyzzy'; choose from adapo, adaptive_clip, ",
@@ -240,7 +240,7 @@ def test_help_shows_choices(capsys):
         main(["run", "--help"])
     out = capsys.readouterr().out
     for choices in (
-        "--preset {paper,released}",
+        "--controller-preset {paper,released}",
         "--dtype {float64,float32}",
         "--device {cpu,cuda}",
         "--gradient {None,sampled,exact}",

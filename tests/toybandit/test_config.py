@@ -41,7 +41,7 @@ def test_frozen():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"env": "nosy"}, "unknown env 'nosy'; choose from exact, noisy, on, pure, det, coupled"),
+        ({"env": "xyzzy"}, "unknown env 'xyzzy'; choose from exact, noisy, on, pure, det, coupled"),
         ({"dtype": "half"}, "dtype must be one of float64, float32; got 'half'"),
         ({"env": "exact", "group": 4}, "env 'exact' enumerates every outcome and has no group: leave it None"),
         ({"env": "exact", "advantage": "grpo"}, "has no advantage"),

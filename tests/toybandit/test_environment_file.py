@@ -81,7 +81,7 @@ def test_words_are_what_they_look_like(write):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("base: noisi", "unknown base 'noisi'; choose from exact, noisy"),
+        ("base: noisi", "unknown base 'noisi'; did you mean noisy"),
         ("stats: 3", "unknown key stats; did you mean states?"),
         ("xyzzy: 3", "unknown key xyzzy; choose from advantage, arms"),
         ("success: [[.5, 1.5]]", "success must lie in [0, 1]; got [[0.5, 1.5]]"),

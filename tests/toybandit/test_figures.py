@@ -1,11 +1,12 @@
 """The figure of a run."""
 
 import numpy as np
-from matplotlib.figure import Figure
+import pytest
 from matplotlib.image import imread
 
+from entrostat.about.colours import BASELINE, PALETTE, colour_of
 from toybandit import Config, simulate
-from toybandit.figures import APART, entropy_figure, label_ends
+from toybandit.figures import controller_of, entropy_figure, series_styles
 
 
 def test_figure_changes_with_target(tmp_path):
@@ -25,18 +26,41 @@ def test_a_run_beside_it_is_drawn_and_labelled(tmp_path, monkeypatch):
     ours = simulate(Config(controller="entropic", target=0.6, **small), [0, 1])
     entropy_figure(ours, tmp_path / "entropy.png", simulate(Config(**small), [0, 1]))
     (above, entropies), (below, rewards) = drawn
-    assert [name for name, *_ in entropies] == ["entropic", "grpo", "target"]
-    assert [name for name, *_ in rewards] == ["entropic", "grpo"]
+    assert [end.name for end in entropies] == ["entropic", "grpo", "target"]
+    assert [end.name for end in rewards] == ["entropic", "grpo"]
+    assert [end.colour for end in rewards] == [colour_of("entropic"), BASELINE]
     for axes, ends in ((above, entropies), (below, rewards)):
-        lines = {line.get_color(): line.get_ydata()[-1] for line in axes.lines}
-        assert lines == {colour: y for _, y, colour in ends}
-    assert [colour for *_, colour in entropies][:2] == [colour for *_, colour in rewards]
+        lines = {line.get_color(): tuple(line.get_xydata()[-1]) for line in axes.lines}
+        assert {colour: y for colour, (_, y) in lines.items()} == {end.colour: end.at[1] for end in ends}
+    assert [end.colour for end in entropies][:2] == [end.colour for end in rewards]
 
 
-def test_labels_do_not_cover_each_other():
-    axes = Figure().subplots()
-    axes.set_ylim(0, 2)
-    label_ends(axes, [("b", 1.01, "red"), ("a", 1.0, "blue"), ("c", 1.02, "black"), ("d", 1.9, "green")])
-    heights = {text.get_text(): text.xy[1] for text in axes.texts}
-    assert list(heights) == ["a", "b", "c", "d"]
-    np.testing.assert_allclose(list(heights.values()), [0.5, 0.5 + APART, 0.5 + 2 * APART, 0.95])
+@pytest.mark.parametrize(
+    ("series", "controller"),
+    [
+        ("GRPO", "grpo"),
+        ("default .2/.2", "grpo"),
+        ("Clip-Higher .2/.28", "clip_higher"),
+        ("OPEFO, exact", "opefo"),
+        ("entropy bonus", "entropy_bonus"),
+        ("Ada-Ent-Reg", "adaptive_entropy"),
+        ("A ≤ 0 only", "negative_only"),
+        ("positives, no clip", "positive_only"),
+        ("STEER's Ω", None),
+        ("τ = 0.5", None),
+        ("", None),
+    ],
+)
+def test_series_are_named_after_controllers(series, controller):
+    assert controller_of(series) == controller
+
+
+def test_no_colour_of_a_controller_is_given_to_another_series():
+    found = series_styles(["M = 1", "thermostat", "M = 2", "GRPO"])
+    assert [style.colour for style in found] == [PALETTE[1], colour_of("thermostat"), PALETTE[2], BASELINE]
+
+
+def test_two_lines_of_one_controller_have_two_dashes():
+    first, second = series_styles(["OPEFO", "OPEFO, exact"])
+    assert first.colour == second.colour
+    assert first.dash != second.dash

@@ -201,7 +201,7 @@ def test_each_copy_can_have_a_seed_of_its_own():
     ("given", "message"),
     [
         ({"color": 1}, r"unknown argument 'color'; choose from env, seed, states, arms"),
-        ({"env": "nosy"}, "unknown env 'nosy'; choose from exact"),
+        ({"env": "nosy"}, "unknown env 'nosy'; did you mean noisy"),
         ({"env": "episodes"}, "length must be 1, not 4: an action here is a whole response"),
         ({"arms": 1}, "arms must be at least 2; got 1"),
         ({"states": 2.5}, r"states must be an integer, not 2\.5"),

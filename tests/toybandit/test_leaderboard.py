@@ -1,5 +1,8 @@
 """The leaderboard: who takes part, what its numbers are, and what is written."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -136,6 +139,19 @@ def test_page_and_picture(tmp_path):
     assert len(tables) == 1 + 2
     draw(panels, {"noisy": TINY}, range(2), tmp_path / "x.png")
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_best_and_the_baseline_are_named(tmp_path):
+    rewards = {"clip_cov": 0.55, "kl_cov": 0.54, "steer": 0.53, "entropic": 0.52, "aem": 0.51, "dro": 0.5, "ppo": 0.4}
+    found = [
+        Standing(entry=Entry(name), reward=Estimate(x, x - 0.01, x + 0.01), entropy=Estimate(1 - x, 0.3, 0.7))
+        for name, x in rewards.items()
+    ]
+    found.append(replace(found[0], entry=Entry("edge"), same_as="clip_cov"))
+    draw({"noisy": found}, {"noisy": TINY}, range(2), tmp_path / "x.svg")
+    drawn = re.findall(r"<!-- (.+?) -->", (tmp_path / "x.svg").read_text())
+    assert {*rewards, "edge"} & {*drawn} == {"clip_cov", "kl_cov", "steer", "entropic", "aem"}
+    assert drawn.count("GRPO") == 1
 
 
 @pytest.mark.slow

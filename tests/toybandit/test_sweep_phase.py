@@ -7,7 +7,7 @@ from toybandit.cli import main
 from toybandit.sweep.command import phase_diagram
 from toybandit.sweep.grid import read_cells
 from toybandit.sweep.phase import Point, axes_of, left_out, page, panels, table
-from toybandit.sweep.phase_picture import is_geometric, phase_figure
+from toybandit.sweep.phase_picture import WIDEST, is_geometric, phase_figure
 
 TWO = {"seeds": 2, "lr": [0.1, 1], "group": [4, 8], "controller": "grpo"}
 
@@ -138,6 +138,15 @@ def test_the_picture_has_the_numbers_where_they_belong():
     written = {text.get_position(): text.get_text() for text in axes.texts}
     assert (written[2, 0], written[0, 1]) == ("0.12\ncollapsed", "2.25\nrising")
     assert {text.get_text().partition("\n")[0] for text in phase_figure(found, "error").axes[0].texts} == {"–"}
+
+
+def test_panels_that_are_too_wide_together_are_below_each_other():
+    for steps, columns in ((3, 2), (6, 1)):
+        cells = read_cells({**TWO, "lr": [2.0**i for i in range(steps)], "controller": ["grpo", "steer"]})
+        found = panels(cells, [row(cell, 1.0) for cell in cells])
+        figure = phase_figure(found, "entropy")
+        assert figure.axes[0].get_gridspec().ncols == columns
+        assert figure.get_figwidth() <= WIDEST
 
 
 def test_only_small_panels_have_text():

@@ -52,7 +52,7 @@ def test_report(two_claims, tmp_path, capsys):
     page = (tmp_path / "theory.md").read_text()
     assert "1 of 2 claims hold as stated. 2 claims; all verdicts as expected;" in page
     assert f"    toybandit verify --quick --out {tmp_path}" in page
-    assert "| [thm1-centred](#thm1-centred) | Entropy Mechanism | holds | " in page
+    assert "| [thm1-centred](#thm1-centred) | Entropy Mechanism | holds |" in page
     assert "**Fails as stated.** Without a baseline" in page
     assert "](theory/thm1-centred.png)" in page
     assert (tmp_path / "theory" / "thm1-centred.png").stat().st_size > 5000

@@ -1,4 +1,13 @@
-"""python -m entrostat list | describe NAME | check-controller NAME | docs: controllers, surrogates and advantages."""
+"""entrostat: controllers, surrogates and advantages by name.
+
+    entrostat list
+    entrostat describe thermostat
+    entrostat check-controller my_module:MyRule target=0.4
+    entrostat publish --claim thm1-centred.shift=0.5 --out page
+    entrostat completion >> ~/.bashrc
+
+`python -m entrostat` is the same program.
+"""
 
 import json
 import sys
@@ -6,13 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from . import __version__
-from .settings.commandline import one_line_errors, parse_settings
+from .settings.choosing import unknown
+from .settings.commandline import Main, one_line_errors, parse_settings
+from .settings.commandline_help import overview, tell
+from .settings.importing import plug_ins
 
-USAGE = """python -m entrostat list              every name with its formula, and installed plug-ins
-python -m entrostat describe NAME     formula, notes, needs, hyperparameters, source
-python -m entrostat check-controller NAME [KEY=VALUE ...]    try it: micro-batches, ranks, checkpoints, NaN ...
-python -m entrostat docs              text of docs/controllers.md, with the measurements in docs/data/measured.json
-python -m entrostat --version"""
+COMMANDS = {
+    "list": "List every name with its formula, and plug-ins.",
+    "describe": "Show formula, notes, needs, hyperparameters, source.",
+    "check-controller": "Try a rule with micro-batches, ranks, checkpoints, NaN.",
+    "docs": "Print the page docs/controllers.md.",
+    "publish": "Write claims, runs or a playground as a page of its own.",
+    "completion": "Print what bash or zsh needs to complete with the tab key.",
+}
 OTHERS = (
     "entrostat.logs",
     "toybandit.claims",
@@ -27,13 +42,13 @@ MEASURED = Path("docs/data/measured.json")
 
 @one_line_errors
 def main(args: list[str]) -> int:
-    """Run the command line and return the exit code."""
+    """Run the command line, but for `publish`, which needs the explorer; return the exit code."""
     match args:
-        case [*_, "-h" | "--help"]:
-            print(USAGE)
+        case [] | [*_, "-h" | "--help"]:
+            print(overview("entrostat", __doc__ or "", {"Commands": COMMANDS}))
         case ["--version"]:
             print(f"entrostat {__version__}")
-        case [] | ["list"]:
+        case ["list"]:
             _print_list()
         case ["describe", name]:
             _print_description(name)
@@ -44,11 +59,24 @@ def main(args: list[str]) -> int:
 
             measured = json.loads(MEASURED.read_text()) if MEASURED.exists() else None
             sys.stdout.write(markdown(measured))
-        case _:
-            raise ValueError(
-                f"unknown command {' '.join(args)!r}; try: list, describe NAME, check-controller NAME, docs"
-            )
+        case ["completion"]:
+            from .settings.commandline_completion import SCRIPT
+
+            print(SCRIPT)
+        case ["describe"] | ["check-controller"]:
+            raise ValueError(f"entrostat {args[0]} needs a name; entrostat list shows them")
+        case [name, *rest] if name in COMMANDS:
+            raise ValueError(f"entrostat {name} does not take {' '.join(rest)}")
+        case [name, *_]:
+            raise ValueError(unknown("command", name, COMMANDS))
     return 0
+
+
+def program() -> Main:
+    """Return the installed program `entrostat`, which has `publish`; without one, `main`."""
+    installed = (entry.load() for entry in plug_ins("console_scripts") if entry.name == "entrostat")
+    found: Main = next(installed, main)
+    return found
 
 
 def _check(spec: str, settings: list[str]) -> int:
@@ -71,7 +99,7 @@ def _print_list() -> None:
     from .about.description import KINDS, describe, names
     from .advantages import GROUP as ADVANTAGES
     from .registry import ALIASES, GROUPS
-    from .settings.importing import distribution, plug_ins
+    from .settings.importing import distribution
 
     for kind in KINDS:
         table = Table(kind, "formula", "hyperparameters", title=f"{kind}s", title_justify="left")
@@ -86,16 +114,16 @@ def _print_list() -> None:
         kinds = KINDS[2:] if entry.group == ADVANTAGES else KINDS[:2]
         taken = entry.name in ALIASES or any(entry.name in names(kind) for kind in kinds)
         unused = ", not used: the name is built in" if taken else ""
-        print(f"plug-in {entry.name} ({entry.group} of {distribution(entry)}): {entry.value}{unused}")
+        tell(f"plug-in {entry.name} ({entry.group} of {distribution(entry)}): {entry.value}{unused}")
     for entry in plug_ins(*OTHERS):
-        print(f"plug-in {entry.name} ({entry.group} of {distribution(entry)}): {entry.value}")
+        tell(f"plug-in {entry.name} ({entry.group} of {distribution(entry)}): {entry.value}")
 
 
 def _print_description(name: str) -> None:
     from .about.description import KINDS, describe
 
     found = [about for kind in KINDS if (about := _describe(name, kind))] or [describe(name)]
-    print("\n\n".join("\n".join(_lines(about)) for about in found))
+    tell("\n\n".join("\n".join(_lines(about)) for about in found))
 
 
 def _describe(name: str, kind: str) -> dict[str, Any] | None:
@@ -125,4 +153,4 @@ def _lines(about: dict[str, Any]) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program()())

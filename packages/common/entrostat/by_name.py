@@ -11,6 +11,7 @@ from . import controllers, surrogates  # noqa: F401 (their classes are registere
 from .chaining import Chain, chain
 from .controller import Controller
 from .registry import ALIASES, GROUPS, PRESETS, REGISTRY, hyperparameters, implied_surrogate, imported
+from .settings.choosing import near, unknown
 from .settings.importing import plug_ins
 from .settings.schedules import is_schedule
 from .surrogates import SurrogateController
@@ -33,7 +34,7 @@ def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:
     set twice, or whose value has the wrong type.
     """
     if preset not in PRESETS:
-        raise ValueError(f"unknown preset {preset!r}; choose from {', '.join(PRESETS)}")
+        raise ValueError(unknown("preset", preset, PRESETS))
     names = names_of(spec)
     classes = [REGISTRY[name] for name in names]
     chosen: list[dict[str, Any]] = [dict(cls.presets.get(preset, {})) for cls in classes]
@@ -97,8 +98,10 @@ def _owner(key: str, names: list[str], classes: list[type[Controller]]) -> int:
     having = [i for i, cls in enumerate(classes) if hyperparameter in hyperparameters(cls)]
     owners = [i for i in having if not named or part == names[i]]
     if not owners:
-        known = "; ".join(f"{n} has {', '.join(hyperparameters(c))}" for n, c in zip(names, classes, strict=True))
-        raise ValueError(f"no part of {'+'.join(names)!r} has the hyperparameter {key!r}: {known}")
+        close = near(hyperparameter, [known for cls in classes for known in hyperparameters(cls)])
+        listed = (f"{name} has {', '.join(hyperparameters(cls))}" for name, cls in zip(names, classes, strict=True))
+        told = f"did you mean {' or '.join(close)}?" if close else "; ".join(listed)
+        raise ValueError(f"no part of {'+'.join(names)!r} has the hyperparameter {key!r}: {told}")
     if len(owners) > 1:
         parts = " and ".join(names[i] for i in owners)
         raise ValueError(f"hyperparameter {key!r} is ambiguous: {parts} have it; write {names[owners[0]]}.{key}")

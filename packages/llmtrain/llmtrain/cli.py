@@ -5,12 +5,8 @@
     llmtrain resume runs/countdown
     llmtrain train --recipe steer/qwen2.5-math-7b --shrink
     llmtrain train --preset math-cpu --data.train-files DAPO-Math-17k.parquet
-    llmtrain eval runs/countdown
     llmtrain eval Qwen2.5-Math-7B --data aime24.parquet math500.parquet --settings steer
-    llmtrain train --preset countdown-ray
     llmtrain compare runs/demo/grpo runs/demo/entropic --out compare.png
-    llmtrain leaderboard --preset countdown-cpu --target 0.45 --seeds 2 --workers 2
-    llmtrain sft --preset countdown-cpu --sft.steps 300
 
 Settings of train: defaults < --preset < --config file.yaml < flags. `llmtrain COMMAND --help` lists the flags.
 """
@@ -24,38 +20,49 @@ from importlib import import_module
 from entrostat import __version__
 from entrostat.settings.choosing import unknown
 from entrostat.settings.commandline import one_line_errors
+from entrostat.settings.commandline_help import overview
 
 from .process.cores import wait_briefly
 from .process.local_ranks import announce_end, is_first, is_worker
 from .process.stop_signals import ending
 from .process.text import signal_name
 
-COMMANDS = {
-    "train": "Train a policy by RLVR.",
-    "recipes": "List published runs, show their settings with sources, fetch what they need.",
-    "resume": "Continue a run from its newest checkpoint.",
-    "sft": "Warm up a built model, or that of model.path, on examples or worked solutions.",
-    "compare": "Compare runs: a table, and a figure of entropy, reward and pass@k.",
-    "eval": "Evaluate a run's newest checkpoint, or a model folder, on questions.",
-    "export": "Write the model of a run's checkpoint to a folder, with a model card for the Hub.",
-    "data": "Summarise question files: llmtrain data FILE...",
-    "subset": "Select questions from a file: at random, by clusters, or by a model's pass rate.",
-    "model": "Write a trainable model folder from a GGUF file: llmtrain model smollm2-135m.",
-    "start-entropy": "Measure the entropy of a model before training, as a target.",
-    "score": "Judge the responses of a file: llmtrain score --verifier math --in FILE --out FILE.",
-    "diagnose": "Tell what happened to the entropy of runs, and what to try, with evidence.",
-    "law": "Fit R = −a·e^H + b to runs, predict their ends, and draw it.",
-    "probe-entropy": "Compare estimators of the entropy change of tokens with the truth.",
-    "claims": "Check claims of the papers in a language model, beside the bandit's verdicts.",
-    "leaderboard": "Train under every controller and rank them.",
-    "demo": "Warm up a small model and train it under three controllers; draw runs/demo/entropy.png.",
-    "plan": "Estimate memory, time and cost of a run without a GPU.",
-    "bench": "Measure speed and memory: llmtrain bench kernels.",
-    "doctor": "Check this machine: torch, CUDA, NCCL, DeepSpeed, vLLM, Ray.",
-    "first-hour": "Test all parts of training on this machine: llmtrain first-hour --out report.json.",
-    "launch": "Train on a running Ray cluster: llmtrain launch --address URL train ...",
+GROUPS = {
+    "Train": {
+        "train": "Train a policy by RLVR.",
+        "resume": "Continue a run from its newest checkpoint.",
+        "sft": "Warm up a model on examples or worked solutions.",
+        "recipes": "List published runs, and fetch what they need.",
+        "demo": "Train under three controllers, and draw their entropies.",
+        "leaderboard": "Train under every controller and rank them.",
+        "launch": "Train on a running Ray cluster.",
+    },
+    "Look at runs": {
+        "compare": "Compare runs in a table and a figure.",
+        "diagnose": "Tell what happened to the entropy of runs, and what to try.",
+        "law": "Fit R = −a·e^H + b to runs, predict their ends, and draw it.",
+        "probe-entropy": "Compare estimators of tokens' entropy change with the truth.",
+        "claims": "Check the papers' claims in a language model.",
+    },
+    "Models and questions": {
+        "eval": "Evaluate a run's newest checkpoint, or a model, on questions.",
+        "score": "Judge the responses of a file.",
+        "start-entropy": "Measure the entropy of a model before training.",
+        "export": "Write the model of a checkpoint to a folder.",
+        "model": "Write a trainable model folder from a GGUF file.",
+        "data": "Summarise question files.",
+        "subset": "Select questions: at random, by clusters or by pass rate.",
+    },
+    "Machines": {
+        "plan": "Estimate memory, time and cost of a run without a GPU.",
+        "doctor": "Check this machine: torch, CUDA, NCCL, DeepSpeed, vLLM, Ray.",
+        "first-hour": "Test all parts of training on this machine.",
+        "bench": "Measure speed and memory.",
+    },
 }
-"""Commands with their one-line help; each is `main` in the file of the same name in commands/."""
+"""Commands by group, with their one-line help; each is `main` in the file of the same name in commands/."""
+COMMANDS = {name: line for group in GROUPS.values() for name, line in group.items()}
+"""All commands."""
 
 AT_WORK = {"train", "resume", "sft", "eval", "probe-entropy", "claims", "leaderboard", "demo", "first-hour"}
 """Commands that keep the processor busy."""
@@ -65,8 +72,7 @@ AT_WORK = {"train", "resume", "sft", "eval", "probe-entropy", "claims", "leaderb
 def command(args: list[str]) -> int:
     """Run one command; return its exit code."""
     if not args or args[0] in ("-h", "--help"):
-        print(__doc__)
-        print("\n".join(f"  {name:14} {line}" for name, line in COMMANDS.items()))
+        print(overview("llmtrain", __doc__ or "", GROUPS))
         return 0
     if args[0] == "--version":
         print(f"llmtrain {__version__}")

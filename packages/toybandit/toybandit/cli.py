@@ -1,7 +1,7 @@
 """toybandit: entropy control of RLVR in a bandit in which every number is known.
 
     toybandit run --env noisy --controller entropic --target 0.6 --set tau=0 --set ki=0.05 --out runs/x
-    toybandit run --env noisy --controller clip_higher+steer --preset released
+    toybandit run --env noisy --controller clip_higher+steer --controller-preset released
     toybandit verify --quick
     toybandit reproduce list
     toybandit sweep --grid examples/grids/gains.yaml --workers 2
@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from entrostat import __version__
 from entrostat.settings.choosing import unknown
 from entrostat.settings.commandline import one_line_errors
+from entrostat.settings.commandline_help import overview
 
 from .forecast.command import forecast_command
 from .leaderboard.command import leaderboard_command
@@ -38,8 +39,8 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
 @one_line_errors
 def main(args: list[str]) -> int:
     if not args or args[0] in ("-h", "--help"):
-        print(__doc__)
-        print("\n".join(f"  {name:12} {command.__doc__}" for name, command in COMMANDS.items()))
+        commands = {name: command.__doc__ or "" for name, command in COMMANDS.items()}
+        print(overview("toybandit", __doc__ or "", {"Commands": commands}))
         return 0
     if args[0] == "--version":
         print(f"toybandit {__version__}")

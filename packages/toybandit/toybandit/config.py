@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
+from entrostat.settings.choosing import unknown
 from entrostat.settings.field_types import fit_fields
 from entrostat.settings.schedules import check_target, check_temperature, plain, plain_target
 
@@ -146,7 +147,9 @@ class Config:
             return NOISY
         if self.env.endswith((".yaml", ".yml")):
             return read_environment(self.env)
-        raise ValueError(f"unknown env {self.env!r}; choose from {', '.join(ENVIRONMENTS)}, or name a .yaml file")
+        raise ValueError(
+            unknown("env", self.env, ENVIRONMENTS, f"choose from {', '.join(ENVIRONMENTS)}, or name a .yaml file")
+        )
 
     def resolved(self) -> dict[str, Any]:
         """Return every field with the value that the run uses, as plain values; Config(**resolved) is the same run."""

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from entrostat.settings.choosing import unknown
 from entrostat.settings.field_types import fit_fields
 from entrostat.settings.plain_yaml import load_yaml
 
@@ -37,7 +38,7 @@ def environment_from(content: Mapping[str, Any]) -> Environment:
     numbers = dict(content)
     base = numbers.pop("base", "noisy")
     if not isinstance(base, str) or base not in ENVIRONMENTS:
-        raise ValueError(f"unknown base {base!r}; choose from {', '.join(ENVIRONMENTS)}")
+        raise ValueError(unknown("base", str(base), ENVIRONMENTS, word=repr(base)))
     numbers = fit_fields(Environment, as_tables(numbers))
     for name in TABLES:
         if numbers.get(name) is not None:

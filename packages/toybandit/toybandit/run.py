@@ -1,11 +1,12 @@
 """`toybandit run`: simulate one configuration and write its run log, arrays and figure."""
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import isfinite, log
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -36,11 +37,14 @@ SAME = (PLAIN, "ppo")
 class RunFlags(Config):
     """Flags of `toybandit run`."""
 
+    preset: Annotated[Literal["paper", "released"], tyro.conf.Suppress] = "paper"
     controller_args: Annotated[Mapping[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
     success: Annotated[Table | None, tyro.conf.Suppress] = None
     success_beta: Annotated[tuple[float, float] | None, tyro.conf.Suppress] = None
     logits: Annotated[Table | None, tyro.conf.Suppress] = None
     kernel: Annotated[Table | None, tyro.conf.Suppress] = None
+    controller_preset: Literal["paper", "released"] = "paper"
+    """Values of the controller's hyperparameters: paper (as published) or released (as in the authors' code)."""
     lr: float | None = None
     """Step on the mean gradient of a state."""
     settings: Annotated[tuple[str, ...], tyro.conf.arg(name="set", metavar="KEY=VALUE"), tyro.conf.UseAppendAction] = ()
@@ -65,12 +69,14 @@ class RunFlags(Config):
     def config(self) -> Config:
         """Return the configuration to simulate."""
         given = {f.name: getattr(self, f.name) for f in fields(Config)}
-        return Config(**{**given, "controller_args": parse_settings(self.settings)})
+        given |= {"preset": self.controller_preset, "controller_args": parse_settings(self.settings)}
+        return Config(**given)
 
 
 def run_command(args: Sequence[str]) -> int:
-    """Simulate a bandit under an entropy controller and draw its entropy."""
-    flags = parse_flags(RunFlags, args, prog="toybandit run", description=DESCRIPTION)
+    """Simulate a bandit under an entropy controller."""
+    renamed = [re.sub(r"^--preset(?==|$)", "--controller-preset", word) for word in args]
+    flags = parse_flags(RunFlags, renamed, prog="toybandit run", description=DESCRIPTION)
     config = flags.config()
     out = flags.out or Path("runs") / f"{config.env}-{config.controller}"
     if (out / "checkpoints").exists():
@@ -135,10 +141,10 @@ def record(config: Config, seeds: Sequence[int], out: Path, diagnostics: bool = 
         f"{on_held_out(trajectory)}; "
         f"{len(seeds)} runs of {rollouts} rollouts in {seconds:.1f} s; {out}",
         highlight=False,
-        soft_wrap=True,
+        soft_wrap=not console.is_terminal,
     )
     if plain is not None:
-        console.print(comparison(trajectory, plain), highlight=False, soft_wrap=True)
+        console.print(comparison(trajectory, plain), highlight=False, soft_wrap=not console.is_terminal)
 
 
 def on_held_out(trajectory: Trajectory) -> str:

@@ -11,6 +11,7 @@ import tyro
 
 from entrostat.settings.allowed import PositiveInt
 from entrostat.settings.commandline import parse_flags
+from entrostat.settings.commandline_help import tell
 
 if TYPE_CHECKING:
     from .claims import Claim, Effort, Record
@@ -86,12 +87,12 @@ def verify_command(args: Sequence[str]) -> int:
     stored, moved, records = stored_numbers.read(flags.quick), [], []
     for record in measured(claims, effort, flags):
         records.append(record)
-        print(f"{len(records):>{len(str(len(claims)))}}/{len(claims)} {report.line(record)}", file=told, flush=True)
+        tell(f"{len(records):>{len(str(len(claims)))}}/{len(claims)} {report.line(record)}", told)
         if flags.details or flags.names:
-            print(report.details(record), file=told, flush=True)
+            tell(report.details(record), told)
         for line in stored_numbers.moved(record, stored):
             moved.append(line)
-            print(f"    {line}", file=told, flush=True)
+            tell(f"    {line}", told)
     if flags.update is not None:
         found = kept | {record.name: record for record in records}
         ordered = [found.pop(name) for name in own] + list(found.values())
@@ -102,7 +103,7 @@ def verify_command(args: Sequence[str]) -> int:
     if rewritten := stored_numbers.is_stored_in(written):
         stored_numbers.write_quick(list(measured(claims, QUICK, replace(flags, power=False))), stored_numbers.FOLDER)
     parts = [report.summary(records), stored_numbers.summary(records, stored, moved), str(out) if out else ""]
-    print("; ".join(filter(None, parts)), file=told)
+    tell("; ".join(filter(None, parts)), told)
     if flags.json:
         print(report.as_json(records))
     return 0 if report.succeeded(records) and (rewritten or not moved) else 1

@@ -10,6 +10,7 @@ NAMES = ("thm1-centred", "thm2-natural-gradient", "law-fit", "law-prediction")
 @pytest.mark.parametrize(
     ("name", "told"),
     [
+        ("LAW-fits", "unknown claim 'LAW-fits'; did you mean law-fit?"),
         ("law-fits", "unknown claim 'law-fits'; did you mean law-fit?"),
         ("thm2", "unknown claim 'thm2'; did you mean thm2-natural-gradient?"),
         ("predict", "unknown claim 'predict'; did you mean law-prediction?"),

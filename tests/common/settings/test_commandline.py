@@ -2,6 +2,7 @@ import io
 import os
 import subprocess
 import sys
+import warnings
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Literal
 
 import pytest
 
-from entrostat.__main__ import main
+from entrostat.__main__ import COMMANDS, main
 from entrostat.settings.commandline import UNREAD, Arguments, one_line_errors, parse_flags, parse_settings, writing
 
 
@@ -213,8 +214,20 @@ def test_the_list_shows_every_controller(capsys):
     assert "clip_higher" in out
     assert "coef_max" in out
     assert "w_reinforce" in out
-    assert main(["show"]) == 2
-    assert "try: list, describe NAME, check-controller NAME, docs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["lst"], "unknown command 'lst'; did you mean list?"),
+        (["xyzzy"], "unknown command 'xyzzy'; choose from list, describe, check-controller, docs, publish, completion"),
+        (["describe"], "entrostat describe needs a name; entrostat list shows them"),
+        (["list", "steer"], "entrostat list does not take steer"),
+    ],
+)
+def test_commands_that_cannot_be(args, said, capsys):
+    assert main(args) == 2
+    assert capsys.readouterr().err == f"error: {said}\n"
 
 
 def test_describe_shows_every_kind_that_has_the_name(capsys):
@@ -227,13 +240,36 @@ def test_describe_shows_every_kind_that_has_the_name(capsys):
     assert main(["describe", "rloo"]) == 0
     assert "rloo (advantage)" in capsys.readouterr().out
     assert main(["describe", "gae"]) == 2
-    assert "unknown name 'gae'; choose from " in capsys.readouterr().err
+    assert "unknown name 'gae'; did you mean " in capsys.readouterr().err
+    assert main(["describe", "xyzzy"]) == 2
+    assert "unknown name 'xyzzy'; choose from " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("args", [["--help"], ["-h"], ["list", "--help"], ["describe", "-h"]])
+@pytest.mark.parametrize("args", [[], ["--help"], ["-h"], ["list", "--help"], ["describe", "-h"]])
 def test_help_is_given_wherever_it_is_asked_for(args, capsys):
     assert main(args) == 0
-    assert capsys.readouterr().out.startswith("python -m entrostat list ")
+    out = capsys.readouterr().out
+    assert out.startswith("entrostat: controllers, surrogates and advantages by name.\n")
+    assert all(f"\n  {name} " in out for name in (*COMMANDS, "toybandit", "llmtrain", "entrostat-app"))
+
+
+class OursWarning(UserWarning):
+    """Warning of a program."""
+
+
+OursWarning.__module__ = "entrostat.somewhere"
+
+
+def test_warnings_of_ours_are_told_without_their_place(monkeypatch, capsys):
+    @one_line_errors
+    def warned(args):
+        for kind in (OursWarning, UserWarning):
+            print(warnings.formatwarning("heed this", kind, "file.py", 7, "code"), end="")
+        return 0
+
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)
+    assert warned([]) == 0
+    assert capsys.readouterr().out == "warning: heed this\nfile.py:7: UserWarning: heed this\n  code\n"
 
 
 def test_mistakes_in_arguments_are_of_one_line(capsys):

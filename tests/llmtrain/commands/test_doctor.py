@@ -188,7 +188,7 @@ def test_every_check_has_its_turn(sick, capsys):
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["--need", "torch,cudnn"], ["'cudnn'", "torch, cuda"]),
+        (["--need", "torch,cudnn"], ["'cudnn'", "did you mean cuda"]),
         (["keras"], ["'keras'", "vllm, ray"]),
         (["--timeout", "0"], ["--timeout", "positive"]),
         (["--timeout", "nan"], ["--timeout", "positive"]),

@@ -21,8 +21,8 @@ def test_what_is_submitted():
 @pytest.mark.parametrize(
     ("address", "args", "names"),
     [
-        ("http://127.0.0.1:1", [], "nothing: choose from train, resume"),
-        ("http://127.0.0.1:1", ["plan"], "plan: choose from train, resume"),
+        ("http://127.0.0.1:1", [], "launch needs a command: train or resume"),
+        ("http://127.0.0.1:1", ["plan"], "launch: unknown command 'plan'; choose from train, resume"),
         ("http://127.0.0.1:1", ["train"], "no Ray dashboard at http://127.0.0.1:1: "),
         ("nonsense", ["train"], "--address nonsense"),
     ],

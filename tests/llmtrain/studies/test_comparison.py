@@ -2,6 +2,7 @@ import pytest
 from full_disk import no_file_over
 from rich.console import Console
 
+from entrostat.about.colours import colour_of
 from entrostat.logs.runlog import RunLog
 from llmtrain.commands.compare import main as compare
 from llmtrain.studies.comparison import Run, figure, smooth, table
@@ -72,9 +73,21 @@ def test_a_target_that_moves(tmp_path):
 
 def test_a_run_of_one_step_has_a_marker(tmp_path):
     """Entropy, reward and legend have the marker; the evaluation always has one."""
+    colour = colour_of("thermostat")
     for entropies, markers in (([0.5, 0.25], 1), ([0.5], 4)):
-        figure([write(tmp_path / str(markers), entropies)], tmp_path / "f.svg")
-        assert (tmp_path / "f.svg").read_text().count('style="fill: #0072b2; stroke: #0072b2"/>') == markers
+        figure([write(tmp_path / f"thermostat-{markers}", entropies)], tmp_path / "f.svg")
+        assert (tmp_path / "f.svg").read_text().count(f'style="fill: {colour}; stroke: {colour}"/>') == markers
+
+
+def test_a_line_has_the_colour_of_its_controller(tmp_path):
+    """Found in the run's settings, not in its name; a second run of it is dashed."""
+    for name in ("steer", "mine"):
+        RunLog(tmp_path / name, {"controller": "thermostat", "eval": {"k": 4}}, seed=0).log(0, {"entropy": 1.0})
+    figure([Run.read(tmp_path / name) for name in ("steer", "mine")], tmp_path / "f.svg")
+    drawn = (tmp_path / "f.svg").read_text()
+    assert colour_of("thermostat") in drawn
+    assert colour_of("steer") not in drawn
+    assert "stroke-dasharray" in drawn
 
 
 def rows(runs):

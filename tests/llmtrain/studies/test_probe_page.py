@@ -10,19 +10,17 @@ from llmtrain.studies.probe_page import BINS, binned, told
 
 
 def test_bins_by_hand():
-    """Values 0 to 1500 without the lowest and highest 1%; each bin counts the values between its edges."""
+    """Values 0 to 1500 without the lowest and highest 1%; each bin has the values between its edges."""
     change = np.arange(1501.0)
     bins = binned(2 * change, change)
     edges = np.linspace(15, 1485, BINS + 1)
     np.testing.assert_allclose(bins["change"], (edges[:-1] + edges[1:]) / 2)
     np.testing.assert_allclose(bins["estimate"], 2 * bins["change"], atol=1.01)
-    assert bins["tokens"].sum() == 1485 - 15 + 1
 
 
 def test_empty_bins_are_left_out():
     change = np.repeat([0.0, 1.0], 50)
     bins = binned(3 * change, change)
-    assert bins["tokens"].tolist() == [50, 50]
     assert bins["estimate"].tolist() == [0, 3]
 
 

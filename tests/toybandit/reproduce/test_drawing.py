@@ -4,8 +4,18 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
+from entrostat.about.colours import BASELINE, PALETTE, colour_of
 from toybandit.reproduce import Measurement
-from toybandit.reproduce.drawing import COLOURS, LOOK, entropy_and_reward, line_style, lines, point_style, whiskers
+from toybandit.reproduce.drawing import (
+    COLOURS,
+    LOOK,
+    entropy_and_reward,
+    line_style,
+    lines,
+    named_styles,
+    point_style,
+    whiskers,
+)
 
 DATA = Measurement(
     {
@@ -22,6 +32,15 @@ def test_series_can_be_told_apart_without_colour():
     neighbours = [(line_style(i), line_style(i + 1)) for i in range(len(COLOURS) - 1)]
     assert all(a["linestyle"] != b["linestyle"] for a, b in neighbours)
     assert len({str(sorted(point_style(i).items())) for i in range(2 * len(COLOURS))}) == 2 * len(COLOURS)
+
+
+def test_a_controller_has_its_colour_and_others_the_free_ones():
+    styles = named_styles(["GRPO", "Clip-Higher .2/.28", "τ = 0.5", "Clip-Cov", "all tokens"])
+    colours = [style["color"] for style in styles]
+    assert [colours[0], colours[4]] == [BASELINE, BASELINE]
+    assert [colours[1], colours[3]] == [colour_of("clip_higher"), colour_of("clip_cov")]
+    assert colours[2] == PALETTE[0]
+    assert len({str(style["linestyle"]) for style in styles}) == 5  # the two grey ones too
 
 
 def test_colours_are_apart_in_lightness():

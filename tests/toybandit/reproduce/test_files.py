@@ -28,7 +28,7 @@ def reproduction():
 def test_four_files(reproduction, tmp_path):
     save(reproduction, DATA, QUICK, tmp_path / "new")
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["x-1.csv", "x-1.json", "x-1.png", "x-1.svg"]
-    assert imread(tmp_path / "new/x-1.png").shape[:2] == (360, 550)
+    assert imread(tmp_path / "new/x-1.png").shape[:2] == (450, 687)
     assert "<svg" in (tmp_path / "new/x-1.svg").read_text()
 
 

@@ -15,6 +15,7 @@ from ..controller import Controller
 from ..numbers.quadrants import QUADRANTS as STEER_QUADRANTS
 from ..reads import needs_of
 from ..settings.allowed import allowed
+from ..settings.choosing import unknown
 from ..settings.importing import plug_ins
 from ..surrogates import SurrogateController
 
@@ -38,8 +39,8 @@ def describe(name: str, kind: str | None = None) -> dict[str, Any]:
         return _describe_class(cls)
     if name in ADVANTAGES and kind in (None, "advantage"):
         return _describe_advantage(name)
-    known = ", ".join(dict.fromkeys(known for kind in KINDS for known in names(kind)))
-    raise ValueError(f"unknown {kind or 'name'} {name!r}; choose from {known}")
+    known = dict.fromkeys([*ALIASES, *(known for kind in KINDS for known in names(kind))])
+    raise ValueError(unknown(kind or "name", name, known, f"choose from {', '.join(known)}"))
 
 
 def _imported(name: str) -> str:

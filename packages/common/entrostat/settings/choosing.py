@@ -8,6 +8,15 @@ from typing import TypeVar
 Entry = TypeVar("Entry")
 PART = 3
 """Letters from which on a part of a name counts as near to it."""
+NEAR = 3
+"""Upper limit for the near names that a message has."""
+
+
+def near(name: str, known: Iterable[str]) -> list[str]:
+    """Return the known names that `name` may have meant, at most NEAR, whatever their case."""
+    names, said = {one.lower(): one for one in known}, name.lower()
+    close = get_close_matches(said, names, n=NEAR) or [one for one in names if len(said) >= PART and said in one]
+    return [names[one] for one in close[:NEAR]]
 
 
 def unknown(kind: str, name: str, known: Iterable[str], listed: str = "", word: str = "") -> str:
@@ -16,8 +25,8 @@ def unknown(kind: str, name: str, known: Iterable[str], listed: str = "", word: 
     word: the name as the message shows it; in quotes by default.
     """
     names = list(known)
-    near = get_close_matches(name, names, n=2) or [one for one in names if len(name) >= PART and name in one][:2]
-    told = f"did you mean {' or '.join(near)}?" if near else listed or f"choose from {', '.join(names)}"
+    close = near(name, names)
+    told = f"did you mean {' or '.join(close)}?" if close else listed or f"choose from {', '.join(names)}"
     return f"unknown {kind} {word or repr(name)}; {told}"
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import select
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from errno import EDQUOT, EFBIG, EIO, ENOSPC, EROFS
@@ -17,6 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from . import choosing
+from .commandline_help import PROGRAMS, Folded, fold
 from .field_types import fit_fields, keys, merge
 from .installation import missing
 from .plain_yaml import parse_yaml
@@ -36,6 +38,7 @@ NARROWEST = 40
 """Columns below which the layout of help does not end."""
 UNREAD = 141
 """Exit code after the reader of the output has closed the pipe, as in shells."""
+_usual_warning = warnings.formatwarning
 
 
 def parse_settings(items: Sequence[str]) -> dict[str, Any]:
@@ -80,7 +83,8 @@ def parse_flags(
     """
     import tyro
 
-    problems, read = io.StringIO(), partial(tyro.cli, prog=prog, description=description, registry=_as_written())
+    told = Folded(fold(description))
+    problems, read = io.StringIO(), partial(tyro.cli, prog=prog, description=told, registry=_as_written())
     base = tyro.MISSING_NONPROP if default is None else default
     try:
         with contextlib.redirect_stderr(problems):
@@ -153,7 +157,7 @@ def _unframed(framed: str) -> str:
 class Arguments(argparse.ArgumentParser):
     """Argument parser that raises one-line ValueErrors, as `parse_flags` does.
 
-    Its help keeps the line breaks of the description; flags cannot be abbreviated.
+    Its help fits the terminal; flags cannot be abbreviated.
     """
 
     def __init__(self, *, prog: str, description: str | None = None, **settings: Any) -> None:
@@ -164,6 +168,9 @@ class Arguments(argparse.ArgumentParser):
             allow_abbrev=False,
             **settings,
         )
+
+    def format_help(self) -> str:
+        return f"{fold(super().format_help())}\n"
 
     def error(self, message: str) -> NoReturn:
         raise ValueError(f"{self.prog}: {message.removeprefix('argument ')}; {self.prog} --help lists what there is")
@@ -195,6 +202,7 @@ def one_line_errors(main: Callable[[list[str]], int]) -> Main:
 
     def guarded(args: Sequence[str] | None = None) -> int:
         _fit_terminal()
+        warnings.formatwarning = _warning
         try:
             try:
                 return main(list(sys.argv[1:] if args is None else args))
@@ -230,6 +238,15 @@ def _fit_terminal() -> None:
             stream.reconfigure(errors="replace")
     if os.environ.get("COLUMNS", "").isdigit() and int(os.environ["COLUMNS"]) < NARROWEST:
         os.environ["COLUMNS"] = str(NARROWEST)
+
+
+def _warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """Return a warning as it is printed: one of ours without the place in the source that it comes from."""
+    if category.__module__.partition(".")[0] in PROGRAMS:
+        return f"warning: {message}\n"
+    return _usual_warning(message, category, filename, lineno, line)
 
 
 def _cut(word: re.Match[str]) -> str:

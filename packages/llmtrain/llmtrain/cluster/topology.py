@@ -25,6 +25,7 @@ from ..process.text import one_line
 from ..rollout.ray.places import Place, environments, layout, options, placement
 from ..settings.config import TrainConfig
 from ..training.display import TrainDisplay
+from ..training.rules import make_controller
 from .learner_actor import INTERRUPT, Learner, send_signal
 
 KNOCK = 5.0
@@ -240,7 +241,7 @@ def progress(config: TrainConfig, resuming: bool) -> Iterator[Callable[[], bool]
     told: set[str] = set()
     shown, log = start, Path(config.out) / "metrics.jsonl"
     stamp = _changed(log)  # until it changes, the log belongs to another run or has lines that will be dropped
-    with TrainDisplay(config.controller, config.steps, start) as display:
+    with TrainDisplay(config.controller, config.steps, start, controller=make_controller(config)) as display:
 
         def look() -> bool:
             nonlocal shown, stamp

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from entrostat import __version__
+from entrostat.settings.choosing import unknown
 from entrostat.settings.commandline import Arguments, writing
 
 ABOUT = """\
@@ -49,7 +50,7 @@ def main(args: list[str]) -> int:
     check_device(given.device)
     for name in given.only:
         if name not in PARTS:
-            raise ValueError(f"unknown part {name!r}; choose from {', '.join(PARTS)}")
+            raise ValueError(unknown("part", name, PARTS))
     for key in ("small", "large"):
         folder = getattr(given, key)
         if folder is not None and not (folder / "config.json").is_file():

@@ -14,6 +14,7 @@ import contextlib
 import shlex
 from typing import Any
 
+from entrostat.settings.choosing import unknown
 from entrostat.settings.commandline import Arguments
 from entrostat.settings.installation import missing
 
@@ -49,8 +50,10 @@ def entrypoint(command: list[str], folder: str | None) -> str:
     """Return the job's shell command. Raises ValueError unless `command` is train or resume."""
     if command[:1] == ["--"]:
         command = command[1:]
-    if not command or command[0] not in COMMANDS:
-        raise ValueError(f"launch {' '.join(command[:1]) or 'nothing'}: choose from {', '.join(COMMANDS)}")
+    if not command:
+        raise ValueError(f"launch needs a command: {' or '.join(COMMANDS)}")
+    if command[0] not in COMMANDS:
+        raise ValueError(f"launch: {unknown('command', command[0], COMMANDS)}")
     # Ray sets OMP_NUM_THREADS=1 for a job; unset, the learners share the CPUs of their machine
     line = shlex.join(["env", "-u", "OMP_NUM_THREADS", "python", "-m", "llmtrain", *command])
     line += " --topology.name ray --topology.address auto" if command[0] == "train" else " --topology.address auto"

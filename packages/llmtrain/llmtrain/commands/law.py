@@ -13,16 +13,19 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE
 from rich.table import Table
 
 from entrostat.logs.foreign.foreign_runs import HELP
 from entrostat.settings.commandline import Arguments, writing
+from entrostat.settings.commandline_help import tell
 
 from ..studies.comparison import Run, picture
-from ..studies.law_fit import RunLaw, fit_run
+
+if TYPE_CHECKING:
+    from ..studies.law_fit import RunLaw
 
 CURVES = {"exponential": "−a·e^H + b", "linear": "line in H", "quadratic": "parabola in H"}
 
@@ -39,6 +42,7 @@ def main(args: list[str]) -> int:
     from rich.console import Console
 
     from ..studies.law_figure import figure
+    from ..studies.law_fit import fit_run
 
     runs = {path: Run.read_all(path) for path in given.runs}
     laws = {path: [fit_run(run, given.against, given.share) for run in some] for path, some in runs.items()}
@@ -57,7 +61,7 @@ def main(args: list[str]) -> int:
         print(f"imported: {run.name}: {run.imported}")
     for one in found:
         for text in one.warnings:
-            print(f"warning: {one.name}: {text}", file=sys.stderr)
+            tell(f"warning: {one.name}: {text}", sys.stderr)
     for path in pictures:
         print(f"figure: {path}")
     return 0
@@ -68,7 +72,7 @@ def _own(path: str) -> Path:
     return Path(path) / "law.png" if Path(path).is_dir() else Path(f"{path}.law.png")
 
 
-def table(found: Sequence[RunLaw]) -> Table:
+def table(found: "Sequence[RunLaw]") -> Table:
     """Return a table with one column per run, with 95% intervals."""
     out = Table(caption="[ , ]: 95% interval", caption_justify="left", box=SIMPLE, pad_edge=False)
     out.add_column("run", no_wrap=True)
@@ -80,7 +84,7 @@ def table(found: Sequence[RunLaw]) -> Table:
     return out
 
 
-def rows(found: RunLaw) -> dict[str, str]:
+def rows(found: "RunLaw") -> dict[str, str]:
     """Return the table's cells for a run, by line."""
     law, prediction = found.law, found.prediction
 
@@ -121,7 +125,7 @@ def rows(found: RunLaw) -> dict[str, str]:
     }
 
 
-def to_json(found: RunLaw) -> dict[str, Any]:
+def to_json(found: "RunLaw") -> dict[str, Any]:
     """Return all numbers of a run's law as JSON values."""
     law, prediction = found.law, found.prediction
     return {

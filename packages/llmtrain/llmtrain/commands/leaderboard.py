@@ -15,7 +15,6 @@ it also keeps each finished run there in a few kilobytes, and needs nothing else
 import shlex
 from pathlib import Path
 
-from entrostat.about.lineup import asked, entries
 from entrostat.settings.commandline import Arguments
 
 from ..settings.config import TrainConfig
@@ -44,6 +43,8 @@ def main(args: list[str]) -> int:
     base = read_config(rest, PROG, out="runs/leaderboard")
     if base.controller != TrainConfig.controller or base.controller_args:
         raise ValueError(f"{PROG} chooses controllers and their hyperparameters: use --only for --controller and --set")
+    from entrostat.about.lineup import asked, entries
+
     wanted = entries() if given.only is None else asked(given.only)
     from ..studies.comparison import Run
     from ..studies.leaderboard_page import page

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from entrostat.settings.commandline import Arguments, parse_flags, parse_settings, writing
+from entrostat.settings.commandline_help import tell
 from entrostat.settings.field_types import merge
 from entrostat.settings.plain_yaml import dump_yaml, load_yaml
 
@@ -21,11 +22,11 @@ ABOUT = f"""\
 Estimate memory, time and GPU-hours of a run before it starts; no GPU is needed. An impossible configuration ends with
 an error that names the fix.
 
-  llmtrain plan --list                                  presets and the sources of their values
-  llmtrain plan --preset qwen3-8b-64gpu                 the published 8B run
-  llmtrain plan --recipe steer/qwen2.5-math-7b --gpus 8 a recipe, see llmtrain recipes
+  llmtrain plan --list                                   presets and the sources of their values
+  llmtrain plan --preset qwen3-8b-64gpu                  the published 8B run
+  llmtrain plan --recipe steer/qwen2.5-math-7b --gpus 8  a recipe, see llmtrain recipes
   llmtrain plan --preset qwen3-8b-64gpu --gpu h100 --gpus 32 --set mean_response_length=4000
-  llmtrain plan --model runs/my-model --gpus 8 --json   a local config.json; numbers for a program
+  llmtrain plan --model runs/my-model --gpus 8 --json    a local config.json; numbers for a program
   llmtrain plan --preset qwen3-8b-64gpu --write run.yaml    settings for llmtrain train --config run.yaml
 
 Settings: defaults < --preset or --recipe NAME < --config FILE (YAML with the keys below) < --set KEY=VALUE < flags.
@@ -65,13 +66,11 @@ def main(args: list[str]) -> int:
     console = Console()
     show(made, console if console.is_terminal else Console(width=120), preset)
     if not given.write and config.zero_stage:
-        print(
-            f"next, the trainer's settings for this plan: {shlex.join([*PROG.split(), *args, '--write', 'run.yaml'])}"
-        )
+        tell(f"next, the trainer's settings for this plan: {shlex.join([*PROG.split(), *args, '--write', 'run.yaml'])}")
     if given.write:
         model = "" if "model" in settings else " --model.path FOLDER"
         train = f"llmtrain train --config {given.write}{model} --data.train-files FILE --out runs/NAME"
-        print(f"wrote {given.write}; next: {train}")
+        tell(f"wrote {given.write}; next: {train}")
     return 0
 
 
@@ -96,5 +95,5 @@ def list_presets() -> int:
     """Print the presets with their sources, and return exit code 0."""
     for name, preset in PRESETS.items():
         config = preset.config
-        print(f"{name:22} {config.gpus:>2} {config.gpu:5} {preset.source}")
+        tell(f"{name:22} {config.gpus:>2} {config.gpu:5} {preset.source}")
     return 0

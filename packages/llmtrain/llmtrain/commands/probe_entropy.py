@@ -16,10 +16,8 @@ from typing import Any
 from entrostat.settings.commandline import Arguments
 from entrostat.settings.out_folder import check_own
 
-from ..policy.checkpoint import checkpoints, step_of
 from ..settings.config import LogConfig, TrainConfig
 from ..settings.presets import read_config
-from ..training.run import run_config
 
 PROG = "llmtrain probe-entropy"
 RUN_LOG = ("config.yaml", "manifest.json", "metrics.jsonl", "samples.jsonl")
@@ -47,6 +45,9 @@ def main(args: list[str]) -> int:
     if given.alone < 0:
         raise ValueError(f"--alone must not be negative; got {given.alone}")
     out = Path(given.out or f"{run or 'runs'}/probe")
+    from ..policy.checkpoint import checkpoints
+    from ..training.run import run_config
+
     if out.exists() and not given.overwrite:
         raise ValueError(f"{out} exists: choose another --out, or pass --overwrite")
     if any(not path.is_symlink() for path in checkpoints(out)):
@@ -78,10 +79,12 @@ def read_steps(text: str) -> list[int]:
 
 def measure(config: TrainConfig, steps: list[int], run: str | None, **tried: Any) -> int:
     """Train, probe, write and print; return the exit code. tried: options of `Walk`."""
+    from ..policy.checkpoint import checkpoints, step_of
     from ..studies.probe_page import figure, page, summary, to_json
     from ..studies.probe_walk import Walk, check
     from ..training.check import check as check_run
     from ..training.display import TrainDisplay, WarmUpDisplay
+    from ..training.rules import make_controller
     from ..training.warmup import start_model
 
     check(config)
@@ -93,7 +96,7 @@ def measure(config: TrainConfig, steps: list[int], run: str | None, **tried: Any
     with WarmUpDisplay(config.sft.steps) as warming:
         model = out if resume else start_model(config, warming)
     first = step_of(checkpoints(out)[-1]) if resume else 0
-    with TrainDisplay(config.controller, steps[-1] + 1, first) as report:
+    with TrainDisplay(config.controller, steps[-1] + 1, first, controller=make_controller(config)) as report:
         probes = Walk(config, model, steps, resume=resume, **tried).walk(report)
     title = f"{run or config.model.path or config.task.name}, {config.controller}"
     (out / "probe.md").write_text(page(probes, title))
@@ -108,6 +111,8 @@ def measure(config: TrainConfig, steps: list[int], run: str | None, **tried: Any
 
 def link_checkpoint(run: Path, out: Path, first: int) -> bool:
     """Link the run's newest checkpoint at or before rollout step `first` into `out`; return whether there is one."""
+    from ..policy.checkpoint import checkpoints, step_of
+
     usable = [path for path in checkpoints(run) if step_of(path) <= first]
     if not usable:
         return False

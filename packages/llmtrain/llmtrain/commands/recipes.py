@@ -1,8 +1,11 @@
 """`llmtrain recipes` on the command line: published runs, their settings with sources, and what they need."""
 
+import shutil
+import sys
 from functools import cache
 
 from entrostat.settings.commandline import Arguments
+from entrostat.settings.commandline_help import fold, tell
 
 from ..plan.cost import RunPlan, make_plan
 from ..plan.plan_presets import place
@@ -23,6 +26,8 @@ def hours_in_words(recipe: Recipe) -> str:
 
 
 PROG = "llmtrain recipes"
+PIPED = 500
+"""Columns for a table that other programs read: as many as it needs."""
 ABOUT = """\
 Published runs as recipes; `llmtrain train --recipe NAME` trains one.
 
@@ -40,7 +45,7 @@ def main(args: list[str]) -> int:
     """List published runs, show their settings with sources, or fetch what they need."""
     actions = {"list": list_recipes, "show": show, "page": print_page, "fetch": fetch_recipe}
     if args and args[0] in ("-h", "--help"):
-        print(ABOUT)
+        print(fold(ABOUT))
         return 0
     return actions[args[0]](args[1:]) if args and args[0] in actions else list_recipes(args)
 
@@ -59,8 +64,14 @@ def list_recipes(args: list[str]) -> int:
     kept = [(*row, hours_in_words(get_recipe(row[0]))) for row in kept]
     head = ("recipe", "method", "model", "data", "GPUs", "GPU-hours, estimated")
     widths = [max(len(row[i]) for row in [head, *kept]) for i in range(len(head))]
-    for row in [head, *kept]:
-        print("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+    lines = ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)) for row in [head, *kept]]
+    if sys.stdout.isatty() and len(lines[0]) > shutil.get_terminal_size().columns:
+        lines = [
+            f"{name:{widths[0]}}  {gpus} GPUs, {hours}\n    {method}; {model}; {trained}"
+            for name, method, model, trained, gpus, hours in kept
+        ]
+    for row in lines:
+        tell(row.rstrip())
     return 0
 
 
@@ -77,15 +88,22 @@ def show(args: list[str]) -> int:
     recipe = get_recipe(parser.parse_args(args).name)
     print(f"{recipe.name}: {recipe.about}\n{recipe.paper}\n")
     tables = {"settings": recipe.values, "stated, without a setting here": recipe.stated_only}
-    for title, table in tables.items():
-        print(title)
-        for key, value in table.items():
-            print(f"  {key:26} {in_words(value.value):40} {value.source}")
-        print()
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console()
+    console = console if console.is_terminal else Console(width=PIPED)
+    for title, values in tables.items():
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        grid.add_column(no_wrap=True)
+        for key, value in values.items():
+            grid.add_row(f"  {key}", escape(in_words(value.value)), escape(value.source))
+        console.print(title, grid, "", sep="\n", highlight=False)
     if recipe.prepare:
         print("\n  ".join(["in this order", *commands(recipe)]))
         print()
-    print("sources: " + "; ".join(f"{kind}, {words}" for kind, words in KINDS.items()))
+    tell("sources: " + "; ".join(f"{kind}, {words}" for kind, words in KINDS.items()))
     return 0
 
 
@@ -178,7 +196,7 @@ def fetch_recipe(args: list[str]) -> int:
         words = (item.size, "asks for consent to its licence" * item.gated, item.note)
         more = "; ".join(word for word in words if word)
         how = "by" if item.made else "own:" if item.own else "from"
-        print(f"{'there' if item.there else 'missing':8} {item.path}  {how} {item.source}{f' ({more})' * bool(more)}")
+        tell(f"{'there' if item.there else 'missing':8} {item.path}  {how} {item.source}{f' ({more})' * bool(more)}")
     missing = [item for item in items if not item.there]
     made, own = sum(item.made for item in missing), sum(item.own for item in missing)
     then = f", then {made} to make by the commands above" * bool(made) + f", and {own} of your own" * bool(own)

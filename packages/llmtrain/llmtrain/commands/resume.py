@@ -11,9 +11,6 @@ from ..training.run import run_config, tell_own_names
 
 def main(args: list[str]) -> int:
     """Continue a run from its newest checkpoint."""
-    from ..policy.checkpoint import latest, step_of
-    from ..training.check import check_machine
-
     parser = Arguments(prog="llmtrain resume", description=main.__doc__)
     parser.add_argument("run", help="folder of the run, such as runs/countdown")
     parser.add_argument("--steps", type=int, help="train to this rollout step instead of the configured one")
@@ -21,6 +18,9 @@ def main(args: list[str]) -> int:
     parser.add_argument("--topology.address", dest="address", help="Ray cluster to continue on, HOST:PORT or auto")
     parser.add_argument("--trust-remote-code", action="store_true", help="run Python code in the model folders")
     given = parser.parse_args(args)
+    from ..policy.checkpoint import latest, step_of
+    from ..training.check import check_machine
+
     config = replace(run_config(given.run, given.trust_remote_code), out=str(Path(given.run)))
     tell_own_names(config)
     if given.address is not None:

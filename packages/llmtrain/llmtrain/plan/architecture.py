@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from entrostat.settings.choosing import unknown
+
 BF16 = 2
 """Bytes per weight, activation or KV-cache entry."""
 
@@ -143,8 +145,9 @@ def get_architecture(model: str) -> Architecture:
     if path.is_dir() or path.is_file():
         return read_config(path / "config.json" if path.is_dir() else path)
     if known is None:
-        names = ", ".join(m.name for m in MODELS.values())
-        raise ValueError(f"unknown model {model!r}; choose from {names}, or give a folder with a config.json")
+        names = [m.name for m in MODELS.values()]
+        listed = f"choose from {', '.join(names)}, or give a folder with a config.json"
+        raise ValueError(unknown("model", model, names, listed))
     return known
 
 

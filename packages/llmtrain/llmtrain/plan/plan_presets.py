@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+from entrostat.settings.choosing import unknown
 from entrostat.settings.field_types import merge
 
 from ..recipes.recipe import Recipe, get_recipe
@@ -93,5 +94,5 @@ PRESETS = {f"{name}-{gpus}gpu": place(get_recipe(recipe), gpus) for name, recipe
 def get_preset(name: str) -> Preset:
     """Return the preset called `name`. Raises ValueError with the known names if it is unknown."""
     if name not in PRESETS:
-        raise ValueError(f"unknown preset {name!r}; choose from {', '.join(PRESETS)}")
+        raise ValueError(unknown("preset", name, PRESETS))
     return PRESETS[name]

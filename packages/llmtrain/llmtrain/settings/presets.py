@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from entrostat.settings.choosing import unknown
 from entrostat.settings.commandline import Arguments, parse_flags, parse_settings
 from entrostat.settings.field_types import merge
 from entrostat.settings.plain_yaml import load_yaml
@@ -105,7 +106,7 @@ PRESETS: dict[str, TrainConfig] = {
 def get_preset(name: str) -> TrainConfig:
     """Return the preset called `name`. Raise ValueError with all names if there is none."""
     if name not in PRESETS:
-        raise ValueError(f"unknown preset {name!r}; choose from {', '.join(PRESETS)}")
+        raise ValueError(unknown("preset", name, PRESETS))
     return PRESETS[name]
 
 

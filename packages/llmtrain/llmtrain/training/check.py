@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from entrostat.advantages import advantage_needs, get_advantage
+from entrostat.settings.choosing import unknown
 from entrostat.settings.compilers import check_compiler
 from entrostat.settings.installation import missing
 
@@ -192,7 +193,7 @@ def check_evaluation(config: TrainConfig) -> None:
         more = "give data.val_files" if config.data.train_files else "raise task.test_problems"
         raise ValueError(f"nothing to evaluate on: {more}, or set eval.every to 0")
     if config.eval.settings and config.eval.settings not in PRESETS:
-        raise ValueError(f"unknown eval.settings {config.eval.settings!r}; choose from {', '.join(PRESETS)}")
+        raise ValueError(unknown("eval.settings", config.eval.settings, PRESETS))
     best, every = config.checkpoint.keep_best, config.eval.every
     if best.startswith("eval/") and (not every or config.save_every % every):
         raise ValueError(

@@ -15,13 +15,12 @@ from typing import Any
 
 from entrostat.settings.field_types import merge
 from entrostat.settings.out_folder import check_own, lock_folder
-from entrostat.settings.plain_yaml import dump_yaml, load_yaml
+from entrostat.settings.plain_yaml import load_yaml
 
 from ..process.local_ranks import end_with_parent, is_first, is_worker
 from ..process.roll_call import answering, missing
 from ..process.text import one_line
 from ..settings.config import TrainConfig
-from ..settings.nested import to_dict
 from ..settings.renamed import current_keys
 
 STOPPED = ".stopped"
@@ -105,23 +104,20 @@ def _file_of(module: str) -> str:
     return str(Path(found.origin).resolve()) if found.origin else "a package without a file"
 
 
-def print_config(config: TrainConfig) -> None:
-    print(dump_yaml(to_dict(config)), end="")
-
-
 def prepare(config: TrainConfig, resuming: bool) -> None:
-    """Prepare a run once for all ranks: print settings; check the checkpoint, or clear the folder and warm up."""
-    from ..policy.checkpoint import check_whole, latest, recover, strays
-    from .display import WarmUpDisplay
+    """Prepare a run once for all ranks: say what it is; check the checkpoint, or clear the folder and warm up."""
+    from ..policy.checkpoint import check_whole, latest, recover, step_of, strays
+    from .display import WarmUpDisplay, opening
     from .warmup import start_model
 
-    print_config(config)
     if resuming:
         recover(config.out)
         for name in strays(config.out):
             print(f"ignored: {Path(config.out) / 'checkpoints' / name} is not a checkpoint")
         check_whole(latest(config.out))
+        print(opening(config, step_of(latest(config.out))), flush=True)
         return
+    print(opening(config), flush=True)
     for name, written in REMOVED.items():
         check_own(Path(config.out) / name, written)
     shutil.rmtree(Path(config.out) / "checkpoints", ignore_errors=True)
@@ -197,7 +193,11 @@ def _train(config: TrainConfig, resuming: bool, shown: bool) -> tuple[int, str]:
     if shown:
         print("".join(f"{line}\n" for line in trainer.task.skipped), end="")
     while True:
-        display = TrainDisplay(config.controller, config.steps, trainer.step) if shown else nullcontext(unseen)
+        display = (
+            TrainDisplay(config.controller, config.steps, trainer.step, controller=trainer.controller)
+            if shown
+            else nullcontext(unseen)
+        )
         try:
             with display as report:
                 trainer.run(report)

@@ -76,7 +76,7 @@ class ForecastFlags:
 
 
 def forecast_command(args: Sequence[str]) -> int:
-    """Expect which rules end higher in a language model, from one run's first steps."""
+    """Expect which rules end higher, from one run's first steps."""
     flags = parse_flags(ForecastFlags, args, prog="toybandit forecast", description=DESCRIPTION)
     from rich.console import Console
     from rich.progress import Progress
@@ -115,7 +115,7 @@ def forecast_command(args: Sequence[str]) -> int:
     like = alike(seen, fits)
     console.print(table(ahead, seen.k, like))
     for line in said:
-        console.print(line, highlight=False, soft_wrap=True)
+        console.print(line, highlight=False, soft_wrap=not console.is_terminal)
     with writing(path):
         path.write_text(json.dumps(written(ahead, seen, like, said), indent=2) + "\n", encoding="utf-8")
     console.print(path, highlight=False, soft_wrap=True)

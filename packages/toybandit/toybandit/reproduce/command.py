@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from entrostat.settings.choosing import unknown
 from entrostat.settings.commandline import parse_flags
 
 if TYPE_CHECKING:
@@ -66,9 +67,9 @@ def reproduce_command(args: Sequence[str]) -> int:
             progress.update(task, description=figure.name)
             data = figure(effort)
             save(figure, data, effort, flags.out)
-            progress.console.print(f"{figure.name}: {data.found}", highlight=False, soft_wrap=True)
+            progress.console.print(f"{figure.name}: {data.found}", highlight=False, soft_wrap=not console.is_terminal)
             progress.advance(task)
-    console.print(f"{len(chosen)} figures; {flags.out}", highlight=False, soft_wrap=True)
+    console.print(f"{len(chosen)} figures; {flags.out}", highlight=False, soft_wrap=not console.is_terminal)
     if flags.page is not None:
         from .page import write_page
 
@@ -88,7 +89,7 @@ def choose(names: Sequence[str]) -> "list[Reproduction]":
         if name in OUT_OF_REACH:
             raise ValueError(f"a bandit cannot show {name}: {OUT_OF_REACH[name]}")
         if name not in FIGURES:
-            raise ValueError(f"unknown figure {name!r}; toybandit reproduce list shows the names")
+            raise ValueError(unknown("figure", name, FIGURES, "toybandit reproduce list shows the names"))
     return [FIGURES[name] for name in dict.fromkeys(names)]
 
 

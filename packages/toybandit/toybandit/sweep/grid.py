@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from entrostat.by_name import has_target
+from entrostat.settings.choosing import unknown
 from entrostat.settings.field_types import fit_fields
 from entrostat.settings.plain_yaml import load_yaml
 from entrostat.settings.schedules import check_target
@@ -52,7 +53,7 @@ def read_cells(grid: Any) -> list[Cell]:
         if key == "controller_args":
             raise ValueError("hyperparameters go under their controller, as in controller: [entropic: {ki: 0.01}]")
         if key not in KEYS:
-            raise ValueError(f"unknown key {key!r}; choose from {', '.join(KEYS)}")
+            raise ValueError(unknown("key", str(key), KEYS, word=repr(key)))
     cells = list(dict.fromkeys(_product(grid)))
     for call in plan_calls(cells, len(cells)):
         _check_controller(call)

@@ -20,15 +20,16 @@ LABELS = {
 COLOURS = "viridis"
 CELL = (0.82, 0.46)
 """Width and height of a cell, inches, within LEAST and MOST of a panel."""
-LEAST, MOST = (2.6, 1.7), (7.0, 5.0)
+LEAST, MOST = (2.6, 1.7), (6.1, 5.0)
 WRITTEN, NAMED = 100, 42
 """Most cells of a panel with their value, and most with their class too."""
-COLUMNS = 2
+COLUMNS, WIDEST = 2, 8.0
+"""Most panels beside each other, and the width (inches) above which all are below each other."""
 
 
 def draw(panels: Sequence[Panel], shown: str, path: Path) -> None:
     """Write the picture of panels; shown: entropy, reward or error."""
-    phase_figure(panels, shown).savefig(path, dpi=110)
+    phase_figure(panels, shown).savefig(path, dpi=150)
 
 
 def phase_figure(panels: Sequence[Panel], shown: str) -> Figure:
@@ -37,10 +38,10 @@ def phase_figure(panels: Sequence[Panel], shown: str) -> Figure:
     known = np.concatenate([values[np.isfinite(values)] for values in tables] or [np.zeros(1)])
     low = float(known.min()) if shown == "reward" and known.size else 0.0
     scale = Normalize(low, max(float(known.max()), low + 1e-9) if known.size else 1.0)
-    columns = min(COLUMNS, len(panels))
-    rows = -(-len(panels) // columns)
     sizes = [(len(panel.values(1)), len(panel.values(0))) for panel in panels]
     width, height = (min(max(CELL[i] * max(size[i] for size in sizes), LEAST[i]), MOST[i]) for i in (0, 1))
+    columns = min(COLUMNS if COLUMNS * (width + 0.9) + 1.0 <= WIDEST else 1, len(panels))
+    rows = -(-len(panels) // columns)
     figure = Figure(figsize=(columns * (width + 0.9) + 1.0, rows * (height + 0.9)), layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.subplots(rows, columns, squeeze=False).ravel()

@@ -1,0 +1,53 @@
+"""Picture of the leaderboard: the best entries have names and colours, the others are grey."""
+
+import re
+
+import numpy as np
+
+from entrostat.about.colours import colour_of
+from entrostat.about.lineup import Entry
+from llmtrain.studies.leaderboard_picture import LONGEST, NAMED, OTHERS, draw
+from llmtrain.studies.standings import Standing
+
+REWARDS = {"clip_cov": 0.7, "kl_cov": 0.6, "steer": 0.5, "entropic": 0.4, "thermostat": 0.3, "aem": 0.2, "ppo": 0.1}
+
+
+def ended(controller, reward, args=None, **more):
+    spread = np.array([-0.01, 0.01])
+    values = {"entropy": 0.3 + reward + spread, "reward": reward + spread, "pass@8": 1 - reward + spread}
+    return Standing(entry=Entry(controller, args or {}), values=values, **more)
+
+
+def texts(path):
+    """Return the words in an SVG of matplotlib, which has each as a comment before its outlines."""
+    return re.findall(r"<!-- (.+?) -->", path.read_text())
+
+
+def test_the_best_of_each_panel_and_the_baseline_are_named(tmp_path):
+    standings = [ended(name, reward) for name, reward in REWARDS.items()]
+    for metric, named in (("reward", [*REWARDS][:NAMED]), ("pass@8", [*REWARDS][1:-1])):
+        draw(standings, [metric], [], tmp_path / "x.svg")
+        drawn = texts(tmp_path / "x.svg")
+        assert set(REWARDS) & set(drawn) == set(named)
+        assert drawn.count("GRPO") == 1
+        text = (tmp_path / "x.svg").read_text()
+        assert OTHERS in text
+        assert colour_of(named[0]) in text
+
+
+def test_a_curve_is_one_name_and_long_names_are_cut(tmp_path):
+    several = [ended("kl_ref", 0.5 + x, {"beta": x}) for x in (0.1, 0.2)]
+    long = ended("clip_cov", 0.9, dict.fromkeys(("first_setting", "second_setting", "third_setting"), "value"))
+    draw([*several, long], ["reward"], [], tmp_path / "new" / "x.svg")
+    drawn = texts(tmp_path / "new" / "x.svg")
+    assert drawn.count("kl_ref: beta") == 1
+    (cut,) = (name for name in drawn if name.startswith("clip_cov"))
+    assert len(cut) <= LONGEST
+    assert cut.endswith("…")
+
+
+def test_failed_entries_and_twins_are_left_out(tmp_path):
+    failed = Standing(entry=Entry("steer"), error="no", values={})
+    draw([ended("ppo", 0.1), ended("aem", 0.1, same_as="ppo"), failed], ["reward"], [], tmp_path / "x.svg", 0.45)
+    assert not {"aem", "steer"} & set(texts(tmp_path / "x.svg"))
+    assert "target 0.45 nats" in texts(tmp_path / "x.svg")
