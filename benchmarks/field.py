@@ -34,9 +34,9 @@ KINDS = {
 }
 """Meaning of a label, by its key in field.json."""
 ASIDE: dict[str, Callable[[int], bool]] = {
-    "even to 44, first sight": lambda number: number <= 44 and number % 2 == 0,
-    "45 to 72, first sight": lambda number: 44 < number <= 72,
-    "73 to 87, first sight": lambda number: number > 72,
+    "even numbers to 44, first sight": lambda number: number <= 44 and number % 2 == 0,
+    "numbers 45 to 72, first sight": lambda number: 44 < number <= 72,
+    "numbers 73 to 87, first sight": lambda number: number > 72,
 }
 """Logs that were kept aside while the rules were written."""
 LEVELS = {
@@ -126,41 +126,46 @@ def share(part: int, whole: int) -> str:
 def page(logs: Sequence[Mapping[str, Any]], facts: Sequence[Facts | None]) -> str:
     """Return docs/field.md."""
     now, first = [verdicts(one) for one in facts], [log["first_sight"] for log in logs]
-    parts = [INTRODUCTION.format(logs=len(logs), repositories=len({log["repository"] for log in logs}))]
+    fell = score(logs, now, ["fell"])
+    sizes = {"logs": len(logs), "repositories": len({log["repository"] for log in logs})}
+    parts = [INTRODUCTION.format(**sizes, fell=share(fell.true, fell.labels))]
     parts.append("## What happens to runs\n")
     parts.append("| what happened | runs, of those in which both readers could tell | repositories |\n|---|---|--:|")
     for kind, what in KINDS.items():
         all_of = score(logs, now, [kind])
         there = {log["repository"] for log in logs if seen(log, kind)}
         parts.append(f"| {what} | {share(all_of.true, all_of.labels)} | {len(there)} |")
-    parts.append("\nThe intervals take runs as independent, which those of a repository are not.\n")
+    parts.append("\nThe intervals treat runs as independent; runs of one repository are not.\n")
     parts.append("## What the tool says\n")
     parts.append(TOOL)
     sets = {name: [i for i, log in enumerate(logs) if of(log["number"])] for name, of in ASIDE.items()}
-    columns = [f"{name}: agreement | null | hits | false alarms" for name in (*sets, "all, today")]
-    parts.append(f"| what happened | {' | '.join(columns)} |\n|---|{'--:|' * 4 * len(columns)}")
-    for name, kinds in (*((what, [kind]) for kind, what in KINDS.items()), ("**all**", list(KINDS))):
-        scores = [score([logs[i] for i in some], [first[i] for i in some], kinds) for some in sets.values()]
-        parts.append(f"| {name} | {' | '.join(map(cells, [*scores, score(logs, now, kinds)]))} |")
+    for name, some, told in (
+        *((name, some, first) for name, some in sets.items()),
+        ("all logs, today", range(len(logs)), now),
+    ):
+        parts.append(f"### {name[0].upper()}{name[1:]}\n")
+        parts.append("| what happened | agreement | null | hits | false alarms |\n|---|--:|--:|--:|--:|")
+        for what, kinds in (*((what, [kind]) for kind, what in KINDS.items()), ("**all**", list(KINDS))):
+            parts.append(f"| {what} | {cells(score([logs[i] for i in some], [told[i] for i in some], kinds))} |")
+        read = [i for i in some if told[i] is not None]
+        if len(read) < len(some):
+            part = cells(score([logs[i] for i in read], [told[i] for i in read], KINDS)).partition(" |")[0]
+            parts.append(f"\nThe tool read {len(read)} of {len(some)} logs. On these it agreed in {part}.")
+        parts.append("")
     unread = [str(log["number"]) for log, one in zip(logs, first, strict=True) if one is None]
     still = [str(log["number"]) for log, one in zip(logs, now, strict=True) if one is None]
-    parts.append("")
-    for name, some in sets.items():
-        of = [i for i in some if first[i] is not None]
-        told = cells(score([logs[i] for i in of], [first[i] for i in of], KINDS)).partition(" |")[0]
-        parts.append(f"- {name}, of the {len(of)} of {len(some)} logs that it read: {told}")
-    parts.append(f"\nNot read at first sight: logs {', '.join(unread)}; today: {', '.join(still) or 'none'}.\n")
-    parts.append("Where the tool and both readers differ today:\n")
+    parts.append(f"Logs not read: {', '.join(unread)} at first sight, {', '.join(still) or 'none'} today.\n")
+    parts.append("The tool and both readers still differ on these labels:\n")
     for log, verdict in zip(logs, now, strict=True):
         for kind in KINDS:
             truth = seen(log, kind)
             if truth is not None and truth != (kind in (verdict or ())):
-                said = "not told" if truth else "told, where the readers saw none"
+                said = "not told" if truth else "told, though the readers saw none"
                 parts.append(f"- log {log['number']}, {KINDS[kind]}: {said}")
     differ = sum(
         seen(log, kind) is None and None not in (x[kind] for x in log["labels"]) for log in logs for kind in KINDS
     )
-    parts.append(f"\nThe readers differ from each other in {differ} labels that both gave.\n")
+    parts.append(f"\nThe two readers differ in {differ} of the labels that both gave.\n")
     parts.append(law(facts))
     parts.append("## The logs\n")
     parts.append("| log | repository | file | trainer |\n|--:|---|---|---|")
@@ -191,24 +196,39 @@ INTRODUCTION = """# In the field
 
 <!-- python -m benchmarks.field --write -->
 
-What happens to the runs of others, and whether [`llmtrain diagnose`](diagnose.md) sees it: {logs} public logs of
-training with reinforcement learning from {repositories} repositories, each of at least 30 logged entropies. They were
-taken in the order in which two searches of public repositories showed them, at most three a repository, without regard
-to what had happened; runs whose logs are published may still be better than others. Two readers labelled each log from
-plots of their own, without the tool and without each other; `docs/data/field.json` has addresses, checksums and labels.
-The logs themselves are not stored here: the script fetches them.
+How often do reinforcement-learning runs of others collapse, explode or die, and does [`llmtrain diagnose`](diagnose.md)
+see it? We looked at {logs} public logs from {repositories} repositories. The entropy collapsed in {fell}.
+
+- **Choice.** The logs come in the order in which two searches of public repositories showed them, at most three a
+  repository, whatever had happened. Each has at least 30 logged entropies. Runs whose logs are published may still be
+  better than others.
+- **Labels.** Two readers labelled each log from plots of their own, without the tool and without each other.
+- **Sources.** `docs/data/field.json` has addresses, checksums and labels. The script fetches the logs; they are not
+  stored here.
 """
-TOOL = """Its rules were written on the odd numbers up to 44. **First sight** is what they said of logs that had been
-kept aside: of the even numbers then; of 45 to 72 and of 73 to 87 after rules and formats had been mended by what those
-before them had shown. A log that could not be read counts as disagreement in all its labels. **Null**: the agreement of
-a tool that never says anything. The bar is .9 of agreement on logs that were kept aside.
+TOOL = """What counts is **first sight**: agreement with both readers on logs that were kept aside while the rules were
+written. The bar is .9.
+
+1. The rules were written on the odd numbers up to 44, and first tried on the even ones.
+2. Rules and formats were mended, and tried on 45 to 72.
+3. They were mended again, and tried on 73 to 87.
+
+A log that could not be read counts as disagreement in all its labels. **Null** is the agreement of a tool that never
+says anything. Hits are events that both readers saw and the tool named.
 """
 LAW = """## The law against a constant
 
-Of {laws} logs with reward and entropy, a is above 0 beyond its 95% interval in {positive}. The law predicts the
-reward, that is, explains beyond its interval more than a parabola in the step, in {predicts}. Its R² has a median (and
-range) of {r2}. Fitted to the first 15% of the steps it predicts the rest better than a constant, the mean reward of the
-last third of these steps, in {better}; the end that it predicts is no reward of the run in {outside}.
+The law R = −a·e^H + b predicts the reward in {predicts}
+of the logs with reward and entropy: beyond its interval it explains more than a parabola in the step.
+A forecast from the first 15% of the steps competes with a constant, the mean reward of their
+last third.
+
+| of the {laws} logs | result |
+|---|---|
+| a is above 0 beyond its 95% interval | {positive} |
+| R², median and range | {r2} |
+| the forecast beats the constant | {better} |
+| the forecast of the end is no reward of the run | {outside} |
 """
 
 

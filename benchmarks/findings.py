@@ -15,46 +15,63 @@ nothing).
 
 import argparse
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import hypot
 from pathlib import Path
 
 import numpy as np
+import pretrained
 from agreement import agreement
 from heated import heated
 from objectives import objectives
-from studies import AVERAGE, BASELINE, BEST, DOCS, REWARD, SCORES, STUDIES, Results, cell, results, signed
+from studies import AVERAGE, BASELINE, BEST, DOCS, REWARD, SCORES, STUDIES, Results, Study, cell, results, signed
 
+from entrostat.about.colours import linestyle, styles
+from entrostat.about.end_labels import End, label_ends
 from llmtrain.evaluation.report import number
 from llmtrain.studies.baseline import ALIKE, CONFIDENCE, HIGHER, LOWER, Difference, crossing, curve, differences
-from llmtrain.studies.comparison import COLOURS, Run
+from llmtrain.studies.comparison import Run
 from llmtrain.studies.standings import standard_error
 from llmtrain.studies.strengths import Reading, curves, readings
 
+PLANNED = "constraints"
+"""Study whose design is on the page before its runs are; see pretrained.py."""
 COPIED = DOCS / "data/copied.json"
 """Rewards that were read again, by study; see copied_rewards.py."""
 BIN = 20
 """Rollout steps whose mean is one point of a drawn curve."""
+PANELS = {
+    "entropy": "entropy (nats)",
+    "reward": "training reward",
+    f"eval/{AVERAGE}": f"{AVERAGE}, held-out",
+    f"eval/{BEST}": f"{BEST}, held-out",
+}
+"""Titles of the panels, by metric."""
+README = "countdown_wide", ("entropy", f"eval/{BEST}")
+"""Study and metrics of docs/findings/readme.png."""
 
 
-INTRODUCTION = f"""Made by `python benchmarks/findings.py` from the logs in `docs/data/findings`. Every rule trains
-the same model from the same start; GRPO is the entry `ppo`. Entropy (nats) and training reward are means over the
-last third of the rollout steps; {AVERAGE} and {BEST} are of held-out problems after the last step. A difference is
-from GRPO, ± half of its interval; all intervals of a column hold together with {CONFIDENCE:.0%} (Student's t, with
-the variance between seeds pooled over rules, and divided by the number of rules as Bonferroni does). **Bold**: the
-interval leaves out 0. Everything else cannot be told apart with these seeds. A conclusion would change if such an
-interval contained 0, or another left it out; no number of seeds covers another model."""
-BY_TARGET = """± is one standard error of a mean. `kl_ref` is read at the entropy that thermostat reached, between the
-two of its coefficients that enclose it: the best coefficient for this entropy, known only after training with all."""
+INTRODUCTION = f"""Every rule trains the same model from the same start. GRPO is the entry `ppo`.
+
+- Entropy (nats) and training reward: means over the last third of the rollout steps.
+- {AVERAGE} and {BEST}: of held-out problems, after the last step.
+- A difference is from GRPO, ± half of its interval. All intervals of a column hold together with {CONFIDENCE:.0%}
+  (Student's t, the variance between seeds pooled over rules, Bonferroni). **Bold**: the interval leaves out 0.
+
+More seeds could overturn a result that is not bold. None of this says anything about larger models.
+
+Made by `python benchmarks/findings.py` from the logs in `docs/data/findings`."""
+BY_TARGET = """± is one standard error of a mean. `kl_ref` is read at the entropy that the thermostat reached,
+between two of its coefficients. Nobody knows this coefficient before training with all of them."""
 BEST_OF = 4
 """Upper limit for the rules that are named for a score."""
-CHOICES = f"""Of complete studies: rules with a higher score than GRPO beyond the intervals and none of the three scores
-lower, at most {BEST_OF}, largest gain first; the sections below have all. `kl_ref` and mode=anchor need a forward pass
-of the reference policy per rollout, mode=bonus does not. Not varied here: the optimizer steps per rollout (2) and the
-model. Runs of 160 steps: [the leaderboard](leaderboard_lm.md)."""
-BETWEEN = """If control paid by hindering memorising alone, its gains would be smaller on problems that are seen once,
-and these numbers below 0."""
+CHOICES = f"""The table lists up to {BEST_OF} rules that beat GRPO on a score and lose on none, largest gain first. All
+rules are in the sections below, and runs of 160 steps in [the leaderboard](leaderboard_lm.md). `kl_ref` and mode=anchor
+need a forward pass of the reference policy per rollout; mode=bonus does not."""
+BETWEEN = """If control paid only because it hinders memorising, its gains would be smaller on problems that are seen
+once, and these numbers below 0."""
 
 
 def page(found: Sequence[Results]) -> str:
@@ -62,10 +79,17 @@ def page(found: Sequence[Results]) -> str:
     named = {one.study.name: one for one in found}
     complete = [one for one in found if one.is_complete]
     parts = ["# When does entropy control pay?", INTRODUCTION, *choices(complete)]
-    for one in found:
-        parts += section(one)
-        if one.study.repeating in named:
-            parts += between(named[one.study.repeating], one)
+    for study in STUDIES:
+        if one := named.get(study.name):
+            parts += section(one)
+        elif study.name == PLANNED:
+            parts += [f"## {study.title}", study.question, *commands(study)]
+        if study.name == PLANNED:
+            parts += pretrained.paragraphs(study)
+        if one and study.name == PLANNED:
+            parts += pretrained.further(one)
+        if one and study.repeating in named:
+            parts += between(named[study.repeating], one)
     return "\n\n".join([*parts, *objectives(), *heated(), *agreement()]) + "\n"
 
 
@@ -110,7 +134,7 @@ def section(found: Results) -> list[str]:
     return [
         f"## {study.title}",
         protocol,
-        "\n".join(f"    {command}" for command in (*study.model, study.command)),
+        *commands(study),
         f"![Entropy, training reward and {BEST} by rollout step](findings/{study.name}.png)",
         "*Means over seeds, shaded by one standard error of each.*",
         *answers(found),
@@ -118,6 +142,11 @@ def section(found: Results) -> list[str]:
         copies(found),
         *targets(found),
     ]
+
+
+def commands(study: Study) -> list[str]:
+    """Return the commands that train a study's runs, as a block of code."""
+    return ["\n".join(f"    {command}" for command in (*study.model, study.command))]
 
 
 def answers(found: Results) -> list[str]:
@@ -225,19 +254,20 @@ def reading(found: Sequence[Reading]) -> str:
     return f"{number(found[0].value, '.3f')}, {', '.join(numbers)}"
 
 
-def draw(found: Results, path: Path) -> None:
-    """Draw entropy, training reward and held-out pass@8 against steps: means over seeds, and one standard error."""
+def draw(found: Results, path: Path, panels: Mapping[str, str] = PANELS) -> None:
+    """Draw metrics against rollout steps: means over seeds, shaded by one standard error, names at the ends."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    panels = {"entropy": "entropy (nats)", "reward": "training reward", f"eval/{AVERAGE}": f"{AVERAGE}, held-out"}
-    panels[f"eval/{BEST}"] = f"{BEST}, held-out"
-    fig, axes = plt.subplots(1, len(panels), figsize=(15, 4), layout="constrained")
-    for axis, (metric, label) in zip(axes, panels.items(), strict=True):
-        for i, name in enumerate(name for name in found.study.drawn if name in found.runs):
-            steps, values = curve(found.runs[name], metric)
+    drawn = {name: found.runs[name] for name in found.study.drawn if name in found.runs}
+    rows = len(panels) // 2
+    fig, axes = plt.subplots(rows, 2, figsize=(8, 2.6 * rows + 0.4), layout="constrained", sharex=True, squeeze=False)
+    for axis, (metric, label) in zip(axes.flat, panels.items(), strict=True):
+        ends = []
+        for (name, runs), style in zip(drawn.items(), styles(list(drawn)), strict=True):
+            steps, values = curve(runs, metric)
             if not metric.startswith("eval/"):
                 whole = len(steps) // BIN * BIN
                 steps, values = (
@@ -245,15 +275,25 @@ def draw(found: Results, path: Path) -> None:
                     values[:, :whole].reshape(len(values), -1, BIN).mean(2),
                 )
             mean, error = values.mean(0), values.std(0, ddof=1) / len(values) ** 0.5
-            axis.plot(steps, mean, color=COLOURS[i], label="GRPO" if name == BASELINE else name)
-            axis.fill_between(steps, mean - error, mean + error, color=COLOURS[i], alpha=0.2, linewidth=0)
-        axis.set(xlabel="rollout step", ylabel=label)
+            axis.plot(steps, mean, color=style.colour, linestyle=linestyle(style.dash))
+            axis.fill_between(steps, mean - error, mean + error, color=style.colour, alpha=0.2, linewidth=0)
+            ends.append(End(short(name), (steps[-1], mean[-1]), style.colour))
+        axis.set_title(label, fontsize=11)
         axis.set_ylim(bottom=0)
         axis.grid(alpha=0.3)
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+        label_ends(axis, ends)
+    for axis in axes[-1]:
+        axis.set_xlabel("rollout step")
     path.parent.mkdir(parents=True, exist_ok=True)
-    fig.savefig(path, dpi=110)
+    fig.savefig(path, dpi=150)
     plt.close(fig)
+
+
+def short(name: str) -> str:
+    """Return the name of an entry without settings, except thermostat's mode; GRPO for the baseline."""
+    controller, _, settings = name.partition(" (")
+    mode = re.search(r"mode=(\w+)", settings)
+    return "GRPO" if name == BASELINE else f"{controller}, {mode[1]}" if mode else controller
 
 
 def main() -> None:
@@ -271,6 +311,8 @@ def main() -> None:
         raise SystemExit("no study has two finished rules in docs/data/findings: train with one of the commands")
     for one in found:
         draw(one, DOCS / "findings" / f"{one.study.name}.png")
+        if one.study.name == README[0]:
+            draw(one, DOCS / "findings/readme.png", {metric: PANELS[metric] for metric in README[1]})
     (DOCS / "findings.md").write_text(page(found), encoding="utf-8")
     print(DOCS / "findings.md")
 

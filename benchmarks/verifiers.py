@@ -46,7 +46,7 @@ OTHERS = [
     ("%d\\text{ cm}", "%d"),
     ("y=%dx", "y=x+%d"),
 ]
-WHOLE_NUMBERS, SAMPLE, EXAMPLES = 60, 500, 4
+WHOLE_NUMBERS, SAMPLE, EXAMPLES = 60, 500, 2
 """Whole numbers drawn from the files, forms whose checks are timed, and examples shown of a kind."""
 PATHOLOGICAL = ["9^{9^{9}}", "9**9**9", "2^{2^{2^{2^{2^{2}}}}}", "7" * 100_000, "(" * 5000, "(2^{3})" * 200, "x^" * 500]
 DIFFERENCES = [

@@ -15,6 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.stats import ConstantInputWarning, spearmanr
 
+from entrostat.about.colours import PALETTE
 from entrostat.about.lineup import entries
 from entrostat.registry import REGISTRY
 from toybandit.forecast import words
@@ -36,7 +37,7 @@ LATER_ENTRY = "thermostat (mode=temperature)"
 OLD = ("noisy", "on", "det", "coupled")
 MEASURES = ("reward", "pass@8")
 SETTINGS = ("features", "coupling", "predictable", "length", "branching", "arms", "right_arms", "skill", "lr")
-COLOURS = {"looked at": "#999999", "held aside": "#0072B2", "new": "#D55E00"}
+COLOURS = {"looked at": "#999999", "held aside": PALETTE[0], "new": PALETTE[1]}
 NAMED = ("ppo", "thermostat", "entrocraft", "opefo", "repo_r (zeta_max=1.0)")
 """Entries with a label in the picture."""
 
@@ -273,7 +274,7 @@ def first_steps() -> list[str]:
 
 def draw(all_sets: Mapping[str, list[str]]) -> None:
     """Draw forecast against outcome of every entry, by set."""
-    figure = Figure(figsize=(10, 4.6), layout="constrained")
+    figure = Figure(figsize=(8, 4), layout="constrained")
     axes = figure.subplots(1, 2)
     forecasts = made()
     for panel, (i, measure) in zip(axes, enumerate(MEASURES), strict=True):
@@ -290,7 +291,7 @@ def draw(all_sets: Mapping[str, list[str]]) -> None:
         panel.grid(alpha=0.3)
     axes[0].legend(frameon=False, loc="upper left")
     PICTURE.parent.mkdir(exist_ok=True)
-    figure.savefig(PICTURE, dpi=110)
+    figure.savefig(PICTURE, dpi=150)
 
 
 def verdict(held: Judged) -> list[str]:
@@ -307,7 +308,7 @@ def verdict(held: Judged) -> list[str]:
 
 
 def outside(chosen: Sequence[str]) -> str:
-    """Return the parts without which a correlation leaves the range of the four environments, a sentence."""
+    """Return the parts without which a correlation leaves the range of the four environments, two sentences."""
     y = [np.array([outcomes()[n][j].mean() for n in chosen]) for j in range(2)]
 
     def alone(without: str, i: int) -> list[float]:
@@ -319,9 +320,9 @@ def outside(chosen: Sequence[str]) -> str:
     for j, measure in enumerate(MEASURES):
         found = {part: alone(part, 0)[j] for part in WITHOUT if names(part)[1].exists()}
         least = {part: value for part, value in found.items() if value < whole[:, j].min()}
-        told = ", ".join(f"{part} ({value:+.2f})" for part, value in least.items()) or "none"
-        said.append(f"{measure}, whose four are {whole[:, j].min():+.2f} to {whole[:, j].max():+.2f}: {told}")
-    return f"Worse than each of the four are, for {said[0]}; for {said[1]}."
+        told = ", ".join(f"without {part} ({value:+.2f})" for part, value in least.items()) or "none"
+        said.append(f"{measure} ({whole[:, j].min():+.2f} to {whole[:, j].max():+.2f}): {told}")
+    return f"Worse than each of the four, for {said[0]}.\n\nWorse than each of the four, for {said[1]}."
 
 
 def written() -> str:
@@ -347,8 +348,7 @@ def written() -> str:
         "\n".join(verdict(held)),
         TEXT["answer"],
         "![Forecast against outcome](predict/outcomes.png)",
-        "The four environments that do what GRPO's runs did, by the root mean square of the differences over 16 "
-        f"numbers, with the rank correlation of each alone over the {len(shown)} entries looked at or held aside:",
+        TEXT["environments"].format(entries=len(shown)),
         "\n".join(fits_table(shown)),
         TEXT["fits"],
         "### Held-out reward",
@@ -356,7 +356,7 @@ def written() -> str:
         "### Held-out pass@8",
         "\n".join(correlations_table(judged, "pass@8")),
         TEXT["tables"].format(reward=most["reward"], passed=most["pass@8"]),
-        "Where the forecast tells an entry's pass@8 apart from GRPO's (two standard errors), its sign is right in "
+        "If the forecast tells an entry's pass@8 apart from GRPO's (two standard errors), its sign is right in "
         f"{right} of {told} entries held aside"
         + (f", and in {new_right} of {new_told} new ones." if new_told else "."),
         "### From the first 60 of 480 steps",
@@ -374,31 +374,39 @@ def written() -> str:
 TEXT = {
     "answer": """
 From plain GRPO's runs alone the environment knows much of the order of the other rules, in reward and in pass@8. It
-does not beat the best of nine nulls on the same entries, for which each null may take the direction that suits it: the
-order by the entropy that a rule reaches in a table does about as well there, and worse on the entries looked at.""",
+does not beat the best of nine nulls on the same entries, each of which may take the direction that suits it. One of
+them, the order by the entropy that a rule reaches in a table, does about as well there, and worse on the entries looked
+at.""",
+    "environments": """
+The table has the four environments that do what GRPO's runs did. "Off by" is the root mean square of the differences
+over 16 numbers. The last two columns are the rank correlation of each alone, over the {entries} entries looked at or
+held aside:""",
     "fits": """
-All four share nearly everything, and their right answers hardly follow from the features: what is learnt on one prompt
-moves all others, mostly without teaching them anything. That is how entropy can fall by two thirds and pass@8 with it
+All four share nearly everything, and their right answers hardly follow from the features. What is learnt on one prompt
+moves all others, mostly without teaching them anything. Entropy can therefore fall by two thirds, and pass@8 with it,
 while the reward rises by half. A single environment may miss one of the two orders; their mean has both.""",
     "tables": """
-Brackets: 95% bootstrap over families. A null has the direction that is right for the entries looked at, after which
-nothing was changed. New: rules whose runs were made after the forecast was committed. The language model's own means of
-three seeds can be expected to correlate with those of three others by {reward:.2f} for reward and {passed:.2f} for
-pass@8.""",
+- Brackets are 95% bootstrap intervals over families.
+- A null has the direction that is right for the entries looked at, after which nothing was changed.
+- "New" are rules whose runs were made after the forecast was committed.
+- The ceiling: the language model's own means of three seeds can be expected to correlate with those of three others by
+  {reward:.2f} for reward and {passed:.2f} for pass@8.""",
     "first": """
-The same question about the longer runs of [the findings](findings.md): the forecast reads the first 60 of GRPO's 480
-steps, the outcome is at their end. Differences from GRPO on held-out problems, three seeds; ± is the forecast's:""",
+Here the forecast reads the first 60 of GRPO's 480 steps in the longer runs of [the findings](findings.md), and the
+outcome is at their end. The table has differences from GRPO on held-out problems, three seeds; ± is the forecast's:""",
     "parts": """
-Each part removed by itself and the rest fitted anew, over the {entries} entries that are looked at or held aside; one
-search and one environment each, the first of the four for the whole. The four of the whole differ much among
-themselves, so only what is outside their range says that a part matters:""",
+Each part is removed by itself and the rest fitted anew, with one search and one environment each; "whole" is the first
+of the four. The entries are the {entries} looked at or held aside. The four differ much among themselves, so a part
+matters only if the number without it is outside their range:""",
     "limits": """
 ## Limits
 
-One model of 0.86M parameters, one task, one learning rate. The four environments differ in what they say of a rule;
-the intervals that `toybandit forecast` prints cover that, and not what no environment has. Rules that differ in how
-they clip are alike here, since a second mini-batch hardly moves the ratios; in the language model they differ by less
-than three seeds can tell. Rules for whole responses and positions act on responses of six tokens.""",
+- One model of 0.86M parameters, one task, one learning rate.
+- The four environments differ in what they say of a rule. The intervals that `toybandit forecast` prints cover these
+  differences, but nothing that all four lack.
+- Rules that differ in how they clip are alike here, since a second mini-batch hardly moves the ratios. In the language
+  model they differ by less than three seeds can tell.
+- Rules for whole responses and positions act on responses of six tokens.""",
 }
 
 

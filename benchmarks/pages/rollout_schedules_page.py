@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks.pages.rollout_schedules import RolloutSchedule, lockstep, oversampled, partial
 
+from entrostat.about.colours import PALETTE
 from llmtrain.plan.cost import RunPlan, make_plan
 from llmtrain.plan.lengths import Drawn, Lengths, LogNormalLengths
 from llmtrain.plan.plan_presets import get_preset
@@ -78,19 +79,19 @@ def draw(path: Path) -> None:
     from matplotlib.figure import Figure
 
     shown = [one for one in compared() if "log-normal" in one.title]
-    figure = Figure(figsize=(11, 3.6), layout="constrained")
+    figure = Figure(figsize=(8, 3.2), layout="constrained")
     for axes, one in zip(figure.subplots(1, len(shown)), shown, strict=True):
         names = list(one.schedules)[::-1]
         rollout = [one.schedules[name].seconds for name in names]
         rest = [one.schedules[name].step_seconds(one.plan) - x for name, x in zip(names, rollout, strict=True)]
-        axes.barh(names, rollout, color="#4477aa", label="rollout")
-        axes.barh(names, rest, left=rollout, color="#ccbb44", label="training and weight sync")
+        axes.barh(names, rollout, color=PALETTE[0], label="rollout")
+        axes.barh(names, rest, left=rollout, color=PALETTE[4], label="training and weight sync")
         axes.set_title(one.title.partition(", ")[0], fontsize=10)
         axes.set_xlabel("rollout step (s)")
         axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.4, -0.18), ncols=2)
+    figure.legend(*axes.get_legend_handles_labels(), frameon=False, loc="outside lower center", ncols=2)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110, bbox_inches="tight")
+    figure.savefig(path, dpi=150)
 
 
 if __name__ == "__main__":

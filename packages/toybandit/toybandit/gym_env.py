@@ -32,6 +32,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from entrostat.about.colours import PALETTE
+
 from .config import Config
 from .environments import Environment
 from .trajectory import Array
@@ -262,12 +264,12 @@ def _picture(success: Array, policy: Array, state: int, last: tuple[int, int, bo
             axes.set_title("no action yet", fontsize=9)
             continue
         axes.set_title(f"observed: state {shown} of {len(success)}", fontsize=9)
-        axes.bar(arm - 0.2, success[shown], 0.4, color="#009E73", label="success")
-        axes.bar(arm + 0.2, policy[shown], 0.4, color="#0072B2", label="policy")
+        axes.bar(arm - 0.2, success[shown], 0.4, color=PALETTE[2], label="success")
+        axes.bar(arm + 0.2, policy[shown], 0.4, color=PALETTE[0], label="policy")
     if last is not None:
         shown, pulled, rewarded = last
         above.set_title(f"last action: arm {pulled} in state {shown}, reward {int(rewarded)}", fontsize=9)
-        above.axvspan(pulled - 0.5, pulled + 0.5, color="#009E73" if rewarded else "#D55E00", alpha=0.3, zorder=0)
+        above.axvspan(pulled - 0.5, pulled + 0.5, color=PALETTE[2] if rewarded else PALETTE[1], alpha=0.3, zorder=0)
     below.set_xlabel("arm")
     below.legend(frameon=False, ncols=2, fontsize=8, loc="upper right")
     canvas.draw()

@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from rich.console import Console
 from rich.table import Table
 
+from entrostat.settings.choosing import unknown
 from entrostat.settings.installation import remedy
 
 from ..process.text import one_line, signal_name
@@ -254,7 +255,7 @@ def choose(names: Sequence[str], checks: Sequence[Check]) -> list[Check]:
     known = [check.name for check in checks]
     for name in names:
         if name not in known:
-            raise ValueError(f"unknown check {name!r}; choose from {', '.join(known)}")
+            raise ValueError(unknown("check", name, known))
     return [check for check in checks if check.name in names]
 
 

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from entrostat.about.colours import PALETTE
+
 from .records import Record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-RIGHT, WRONG, THIRD = "#0072B2", "#D55E00", "#009E73"
-"""Colours of the Okabe-Ito palette, which most people with colour blindness can distinguish."""
+RIGHT, WRONG, THIRD = PALETTE[:3]
 ACROSS = 3
 """Panels per row."""
 FEW = 4

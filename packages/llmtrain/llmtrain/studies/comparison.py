@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rich.box import SIMPLE
 from rich.table import Table
 
+from entrostat.about.colours import linestyle, styles
 from entrostat.logs.foreign.foreign_runs import name_of, read_path
 from entrostat.logs.runlog import HOLDS_WITHIN, moving_target, read_metrics, target_of
 from entrostat.settings.commandline import writing
@@ -23,9 +24,6 @@ SMOOTHING = 0.15
 DROPPED = "/dropped"
 """End of the metrics of controllers that drop tokens, such as clip_cov/dropped."""
 SAMPLED = re.compile(r"eval/(?:avg|pass)@(\d{1,6})")
-STYLES = ["-", "--", "-.", ":"]
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442"]
-"""Okabe-Ito palette, which most people with colour blindness can distinguish; line styles help too."""
 
 
 def picture(path: str) -> Path:
@@ -146,31 +144,32 @@ def smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def figure(runs: Sequence[Run], path: str | Path) -> None:
     """Draw entropy, reward and pass@k (the first run's k) with its 95% interval against steps, one line per run.
 
-    A panel names the runs without its metric. path: file to write, in any format of matplotlib.
+    A line has the colour of its run's controller. A panel names the runs without its metric. path: file to write, in
+    any format of matplotlib.
     """
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    k = runs[0].k
+    k, looks = runs[0].k, styles([run.config.get("controller") or run.name for run in runs])
     panels = {"entropy": "entropy (nats)", "reward": "reward", f"eval/pass@{k}": f"pass@{k}, held-out"}
     fig, axes = plt.subplots(1, len(panels), figsize=(13, 4), layout="constrained")
     for axis, (key, label) in zip(axes, panels.items(), strict=True):
         missing = []
-        for i, run in enumerate(runs):
+        for run, (colour, dash) in zip(runs, looks, strict=True):
             steps, values = run.series(key)
             if not len(values):
                 missing.append(run.name)
-            colour, style = COLOURS[i % len(COLOURS)], STYLES[i % len(STYLES)]
+            look: dict[str, Any] = {"color": colour, "linestyle": linestyle(dash), "label": run.name, "markersize": 3}
             if key.startswith("eval/"):
-                axis.plot(steps, values, style, color=colour, label=run.name, marker="o", markersize=3)
+                axis.plot(steps, values, marker="o", **look)
                 (at, low), (_, high) = (run.series(f"{key}/{end}") for end in ("low", "high"))
                 axis.fill_between(at, low, high, color=colour, alpha=0.08, linewidth=0)
             else:
                 axis.plot(steps, values, color=colour, alpha=0.25, linewidth=0.8)
                 alone = "o" if len(values) == 1 else ""  # a line of one point is not drawn
-                axis.plot(steps, smooth(values), style, color=colour, label=run.name, marker=alone, markersize=3)
+                axis.plot(steps, smooth(values), marker=alone, **look)
         axis.set(xlabel="rollout step", ylabel=label)
         axis.set_ylim(bottom=0)
         axis.grid(alpha=0.3)

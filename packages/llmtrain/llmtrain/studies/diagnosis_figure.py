@@ -5,10 +5,9 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+from entrostat.about.colours import PALETTE
 from entrostat.logs.diagnosis.events import Happened, numbers
 from entrostat.logs.diagnosis.sketch import CURVES, is_logarithmic
-
-from .comparison import COLOURS
 
 
 def figure(name: str, metrics: Sequence[Mapping[str, Any]], happened: Happened, path: str | Path) -> None:
@@ -22,7 +21,7 @@ def figure(name: str, metrics: Sequence[Mapping[str, Any]], happened: Happened, 
     if not drawn:
         raise ValueError(f"{name} has logged neither entropy nor reward: there is nothing to draw")
     fig, panels = plt.subplots(len(drawn), 1, figsize=(8, 2.4 * len(drawn) + 0.8), sharex=True, squeeze=False)
-    for axes, colour, (label, (at, values)) in zip(panels[:, 0], COLOURS, drawn.items(), strict=False):
+    for axes, colour, (label, (at, values)) in zip(panels[:, 0], PALETTE, drawn.items(), strict=False):
         axes.plot(at, values, color=colour, linewidth=1.6)
         axes.set(ylabel=label, yscale="log" if is_logarithmic(values) else "linear")
         axes.grid(alpha=0.3)

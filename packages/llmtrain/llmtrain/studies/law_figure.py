@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from entrostat.about.colours import PALETTE
 from entrostat.logs import laws
 
-from .comparison import COLOURS
 from .law_fit import RunLaw
 
-PREDICTED, FITTED = COLOURS[0], COLOURS[1]
+PREDICTED, FITTED = PALETTE[:2]
 GRID = 200
 """Number of entropies at which curves are drawn."""
 STEPS = "cividis"

@@ -63,6 +63,8 @@ Controllers with a target hold {target}.
 
 ![Reward and pass@{config.eval.k} against entropy]({picture})
 
+*Named: the five with the highest values, and GRPO. Grey: the others, which have rows below.*
+
 Entropy and reward are means over the last third of the steps, avg@{config.eval.k} and pass@{config.eval.k} are from
 the last evaluation, on held-out problems{noise}."""
 

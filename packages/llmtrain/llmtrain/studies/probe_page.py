@@ -9,7 +9,9 @@ from rich.box import SIMPLE
 from rich.console import RenderableType
 from rich.table import Table
 
-from .comparison import COLOURS
+from entrostat.about.colours import PALETTE
+from entrostat.about.end_labels import End, label_ends
+
 from .first_order import OF_WEIGHTS
 from .probe import (
     ALL,
@@ -27,6 +29,8 @@ from .probe import (
     table,
 )
 
+DRAWN = ("exact flow", "STEER Ω", "−Cov", "all weights")
+"""Estimators in the picture; the page has all."""
 BINS = 15
 TAIL = 0.01
 """Share of tokens at each end of the measured changes that the picture excludes."""
@@ -211,7 +215,7 @@ def summary(probes: Sequence[Probe]) -> list[RenderableType]:
 
 
 def binned(estimate: Array, change: Array) -> dict[str, Array]:
-    """Return the mean estimate in bins of the measured change: `change` (bin centre), `estimate`, `tokens`, (bins,).
+    """Return the mean estimate in bins of the measured change: `change` (bin centre) and `estimate`, (bins,).
 
     Excludes a share TAIL of the tokens at each end, and empty bins.
     """
@@ -224,44 +228,39 @@ def binned(estimate: Array, change: Array) -> dict[str, Array]:
     return {
         "change": ((edges[:-1] + edges[1:]) / 2)[full],
         "estimate": sums[full] / counts[full],
-        "tokens": counts[full].astype(np.float64),
     }
 
 
 def figure(probes: Sequence[Probe], path: str | Path) -> None:
-    """Draw estimates of updated tokens, at their best step size, against the measured change, over a histogram."""
+    """Draw estimates of updated tokens, at their best step size, against the measured change: a panel per optimizer.
+
+    Names at the ends of the lines of DRAWN have Spearman's correlation.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     pooled = {name: pool(some) for name, some in by_optimizer(probes).items()}
-    columns = max(len(found.estimates) for found in pooled.values())
-    fig = plt.figure(figsize=(3.1 * columns, 4.2 * len(pooled)), layout="constrained")
-    for part, (optimizer, found) in zip(fig.subfigures(len(pooled), squeeze=False)[:, 0], pooled.items(), strict=True):
-        part.suptitle(f"one step of {optimizer}")
-        ratios = {"height_ratios": [3, 1]}
-        axes = part.subplots(2, columns, sharex=True, sharey="row", gridspec_kw=ratios)
-        for empty in axes[:, len(found.estimates) :].flat:
-            empty.set_visible(False)
-        change = found.change[found.updated]
-        for i, (name, one) in enumerate(table(found)["updated"].items()):
+    columns = min(2, len(pooled))
+    rows = -(-len(pooled) // columns)
+    fig, panels = plt.subplots(rows, columns, figsize=(4 * columns, 3.2 * rows), squeeze=False, layout="constrained")
+    for axes, (optimizer, found) in zip(panels.flat, pooled.items(), strict=False):
+        change, measured, ends = found.change[found.updated], table(found)["updated"], []
+        for name, colour in zip(DRAWN, PALETTE, strict=False):
+            if name not in measured:
+                continue
+            one = measured[name]
             bins = binned(MILLI * one.scale * found.estimates[name][found.updated], MILLI * change)
-            ends = [bins["change"][0], bins["change"][-1]]
-            axes[0, i].plot(ends, ends, color="black", linewidth=0.8, linestyle=":", label="estimate = measured")
-            axes[0, i].plot(bins["change"], bins["estimate"], "o-", color=COLOURS[i], markersize=3)
-            axes[0, i].set_title(f"{name}\nSRCC {one.spearman:+.2f}, PCC {one.pearson:+.2f}", fontsize=10)
-            axes[0, i].grid(alpha=0.3)
-            width = 0.9 * float(np.ptp(change[_middle(change)])) * MILLI / BINS
-            axes[1, i].bar(bins["change"], bins["tokens"], width=width, color="#999999")
-            axes[1, i].set(yscale="log", xlabel="measured ΔH (mnats)")
-        axes[0, 0].set_ylabel("mean estimate (mnats),\nat its best step size")
-        axes[1, 0].set_ylabel("tokens")
-        axes[0, 0].legend(frameon=False, fontsize=8)
-    fig.savefig(path, dpi=130)
+            axes.plot(bins["change"], bins["estimate"], "o-", color=colour, markersize=3)
+            end = float(bins["change"][-1]), float(bins["estimate"][-1])
+            ends.append(End(f"{name} {one.spearman:+.2f}", end, colour))
+        span = [bins["change"][0], bins["change"][-1]]
+        axes.plot(span, span, color="black", linewidth=0.8, linestyle=":")
+        axes.set(title=f"one step of {optimizer}", xlabel="measured ΔH (mnats)", ylabel="mean estimate (mnats)")
+        axes.grid(alpha=0.3)
+        label_ends(axes, ends)
+    for empty in panels.flat[len(pooled) :]:
+        empty.remove()
+    fig.savefig(path, dpi=150)
     plt.close(fig)
-
-
-def _middle(change: Array) -> Any:
-    low, high = np.quantile(change, [TAIL, 1 - TAIL])
-    return (change >= low) & (change <= high)

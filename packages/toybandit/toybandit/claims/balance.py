@@ -13,7 +13,7 @@ from .ensembles import random_vector
 from .live_case import NOISY, REUSED, Live, equals, within
 from .memory import remember
 from .mutations import Mutation, Swap, constant
-from .pictures import picture
+from .pictures import panels, picture
 from .registry import Effort, Finding, claim, holds_if, judge
 from .runs import trajectory
 
@@ -150,8 +150,4 @@ def bapo_entropy(effort: Effort) -> Finding:
     "bapo-entropy", caption="Entropy in NOISY under a fixed clip and under BAPO with requested shares 0.4 and 0.55."
 )
 def draw_balanced(figure: Figure, effort: Effort) -> None:
-    axes = figure.subplots()
-    for name, entropy in entropy_of(effort).items():
-        axes.plot(entropy.mean(0), label=name)
-    axes.set(xlabel="rollout", ylabel="mean entropy (nats)", ylim=(0, None))
-    axes.legend()
+    panels(figure, {"": entropy_of(effort)})

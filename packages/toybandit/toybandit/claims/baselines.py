@@ -18,7 +18,7 @@ from .ensembles import STEPS, entropy_change, random_logits, random_vector
 from .live_case import NOISY, Live, equals, within
 from .memory import remember
 from .mutations import Mutation, Swap, always, constant
-from .pictures import picture
+from .pictures import panels, picture
 from .registry import FAILS, Effort, Finding, claim, holds_if, judge
 from .runs import entropies
 
@@ -153,9 +153,4 @@ def qae_quantile(effort: Effort) -> Finding:
 
 @picture("qae-quantile", caption="Entropy in NOISY with each quantile K, by the use of a rollout's samples.")
 def draw_quantiles(figure: Figure, effort: Effort) -> None:
-    for axes, (setting, found) in zip(figure.subplots(1, 3, sharey=True), by_quantile(effort).items(), strict=True):
-        for name, entropy in found.items():
-            axes.plot(entropy.mean(0), label=name)
-        axes.set(title=setting, xlabel="rollout", ylim=(0, None))
-    figure.axes[0].set_ylabel("mean entropy (nats)")
-    figure.axes[0].legend()
+    panels(figure, by_quantile(effort))

@@ -23,7 +23,7 @@ from .checks import Check, above, below, every, numbers_of, rising, settle, told
 from .live_case import NOISY, OFTEN_REUSED, REUSED, Live, equals, within
 from .memory import remember
 from .mutations import Mutation, Swap, always, constant, negated
-from .pictures import picture
+from .pictures import panels, picture
 from .registry import FAILS, HOLDS, Effort, Finding, claim
 from .runs import entropies, trajectory
 
@@ -216,11 +216,7 @@ def clip_random_rewards(effort: Effort) -> Finding:
 
 @picture("clip-thresholds", caption="Entropy in NOISY under each choice of clipping thresholds (lower/upper).")
 def draw_clips(figure: Figure, effort: Effort) -> None:
-    axes = figure.subplots()
-    for name, entropy in clipped(effort).items():
-        axes.plot(entropy.mean(0), label=name)
-    axes.set(xlabel="rollout", ylabel="mean entropy (nats)", ylim=(0, None))
-    axes.legend()
+    panels(figure, {"": clipped(effort)})
 
 
 def stops(plan: Plan, context: Context) -> Mapping[str, Tensor]:

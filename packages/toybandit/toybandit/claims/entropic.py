@@ -23,7 +23,7 @@ from .ensembles import entropy_change
 from .live_case import NOISY, ON_POLICY, Live, equals, within
 from .memory import remember
 from .mutations import Mutation, Swap, always, faults
-from .pictures import picture
+from .pictures import panels, picture
 from .registry import HOLDS, Effort, Finding, claim, holds_if, judge
 from .runs import entropies
 from .theorems import Theorem
@@ -216,11 +216,7 @@ def signs(effort: Effort) -> Finding:
 
 @picture("cor4.1-signs", caption="Entropy in NOISY with one sign of the advantage dropped: solid clipped, dashed not.")
 def draw_signs(figure: Figure, effort: Effort) -> None:
-    axes = figure.subplots()
-    for i, (name, entropy) in enumerate(one_sign(effort).items()):
-        axes.plot(entropy.mean(0), label=name, color=f"C{i % 3}", linestyle="-" if i < 3 else "--")
-    axes.set(xlabel="rollout", ylabel="mean entropy (nats)", ylim=(0, None))
-    axes.legend(ncols=2)
+    panels(figure, {"": one_sign(effort)})
 
 
 @picture(

@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from entrostat.surrogates.flexible_clip import FlexibleClip
 
+from ..figures import series_styles
 from ..trajectory import Array
 from .checks import Values, above, numbers_of, rising, settle, told
 from .clipping import clipped
@@ -141,7 +142,8 @@ def flexible_clip_strategies(effort: Effort) -> Finding:
 def draw_strategies(figure: Figure, effort: Effort) -> None:
     axes = figure.subplots()
     curves = {name: flexible(effort, variant) for name, variant in STRATEGIES.items()}
-    for name, entropy in (curves | {DEFAULT: clipped(effort)[DEFAULT]}).items():
-        axes.plot(entropy.mean(0), label=name)
+    curves |= {DEFAULT: clipped(effort)[DEFAULT]}
+    for (name, entropy), style in zip(curves.items(), series_styles(list(curves)), strict=True):
+        axes.plot(entropy.mean(0), color=style.colour, label=name)
     axes.set(xlabel="rollout", ylabel="mean entropy (nats)", ylim=(0, None))
     axes.legend()

@@ -24,7 +24,7 @@ from .feedback import GOAL, SLOW, late, told_errors
 from .live_case import NOISY, REUSED, Live, equals, within
 from .memory import remember
 from .mutations import OFF, Mutation, Swap, always, faults, mirrored, negated
-from .pictures import picture
+from .pictures import panels, picture
 from .registry import HOLDS, Effort, Finding, claim, holds_if
 from .runs import entropies, side_by_side
 from .theorems import Theorem
@@ -401,13 +401,7 @@ def stare_target(effort: Effort) -> Finding:
     )
 
 
-@picture("pos-adv-reweight", caption="Mean entropy under controllers with target .6: solid noisy, dashed det.")
+@picture("pos-adv-reweight", caption="Mean entropy under controllers with target .6 (dotted), in noisy and in det.")
 def draw_holding(figure: Figure, effort: Effort) -> None:
-    axes = figure.subplots()
-    for i, name in enumerate(HOLDERS):
-        for env, dash in (("noisy", "-"), ("det", "--")):
-            label = name if env == "noisy" else None
-            axes.plot(held(effort, name, env).mean(0), color=f"C{i}", linestyle=dash, label=label)
-    axes.axhline(GOAL, color="black", linewidth=0.8)
-    axes.set(xlabel="rollout", ylabel="mean entropy (nats)", ylim=(0, None))
-    axes.legend()
+    for axes in panels(figure, {env: {name: held(effort, name, env) for name in HOLDERS} for env in ("noisy", "det")}):
+        axes.axhline(GOAL, color="black", linewidth=0.8, linestyle=":")

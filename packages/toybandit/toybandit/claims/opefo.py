@@ -7,8 +7,10 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from entrostat import entropy_change, policy_stats
+from entrostat.about.colours import linestyle
 from entrostat.controllers.opefo import Opefo
 
+from ..figures import series_styles
 from ..trajectory import Array
 from .checks import Check, below, between, numbers_of, settle, told
 from .ensembles import STEPS, order, random_logits, random_vector
@@ -139,8 +141,10 @@ def one_step_order(effort: Effort) -> Finding:
 @picture("opefo-one-step", caption="Entropy change of one on-policy update against its step size.")
 def draw_orders(figure: Figure, effort: Effort) -> None:
     axes = figure.subplots()
-    for name, change in one_step(effort).items():
-        axes.loglog(STEPS.numpy(), change.mean(-1), marker="o", label=name)
+    found = one_step(effort)
+    for (name, change), style in zip(found.items(), series_styles(list(found)), strict=True):
+        dash = linestyle(style.dash)
+        axes.loglog(STEPS.numpy(), change.mean(-1), marker="o", color=style.colour, linestyle=dash, label=name)
     axes.set(xlabel="η", ylabel="|ΔH| (nats)")
     axes.legend()
 

@@ -15,7 +15,7 @@ from .checks import Values, above, every, numbers_of, settle, told
 from .live_case import Live, within
 from .memory import remember
 from .mutations import Mutation, Swap, always
-from .pictures import picture
+from .pictures import panels, picture
 from .registry import FAILS, HOLDS, Effort, Finding, claim, judge
 from .runs import entropies
 
@@ -134,9 +134,5 @@ def pass_at_k_entropy(effort: Effort) -> Finding:
 
 @picture("pass-at-k-entropy", caption="Entropy in noisy and det when pass@1 and pass@4 are trained.")
 def draw_entropies(figure: Figure, effort: Effort) -> None:
-    for axes, task in zip(figure.subplots(1, 2, sharey=True), TASKS, strict=True):
-        for name, label in ((PASS_AT_1, "pass@1"), (PASS_AT_4, "pass@4")):
-            axes.plot(observed(effort.times(4), task, name).mean(0), label=label)
-        axes.set(title=task, xlabel="rollout", ylim=(0, None))
-    figure.axes[0].set_ylabel("mean entropy (nats)")
-    figure.axes[0].legend()
+    trained, effort = {"pass@1": PASS_AT_1, "pass@4": PASS_AT_4}, effort.times(4)
+    panels(figure, {task: {k: observed(effort, task, name) for k, name in trained.items()} for task in TASKS})

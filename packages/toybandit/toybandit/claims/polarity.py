@@ -15,7 +15,7 @@ from .holding import HELD, NEAR, STOCHASTIC, length
 from .live_case import Live, equals, within
 from .memory import remember
 from .mutations import OFF, Mutation, Swap, always, faults, negated
-from .pictures import picture
+from .pictures import panels, picture
 from .registry import HOLDS, Effort, Finding, claim, holds_if
 from .runs import entropies
 
@@ -124,9 +124,5 @@ def papo_target(effort: Effort) -> Finding:
 
 @picture("papo-polarity", caption="Mean entropy with more weight on expanding or on contracting tokens, and GRPO's.")
 def draw_polarity(figure: Figure, effort: Effort) -> None:
-    for axes, env in zip(figure.subplots(1, len(ENVS), sharey=True), ENVS, strict=True):
-        for name, target in {**SIDES, "GRPO": None}.items():
-            axes.plot(reweighted(effort, env, target).mean(0), label=name)
-        axes.set(title=env, xlabel="rollout", ylim=(0, None))
-    figure.axes[0].set_ylabel("mean entropy (nats)")
-    figure.axes[0].legend()
+    sides = {**SIDES, "GRPO": None}
+    panels(figure, {env: {name: reweighted(effort, env, side) for name, side in sides.items()} for env in ENVS})

@@ -10,7 +10,7 @@ from .clipping import exchanged
 from .live_case import NOISY, OFTEN_REUSED, Live, within
 from .memory import remember
 from .mutations import Mutation, Swap, constant
-from .pictures import picture
+from .pictures import panels, picture
 from .registry import Effort, Finding, claim, holds_if
 from .runs import entropies
 
@@ -143,12 +143,14 @@ def off_policy_rising(effort: Effort) -> Finding:
     )
 
 
-@picture("clip-higher", caption="Entropy under Clip-Higher and under the default bounds (dashed), from two starts.")
+@picture("clip-higher", caption="Entropy under Clip-Higher and under the default bounds, from two starts.")
 def draw_starts(figure: Figure, effort: Effort) -> None:
-    axes = figure.subplots()
-    for i, (start, std) in enumerate(STARTS.items()):
-        for eps_high, line in ((NARROW, "-"), (0.2, "--")):
-            entropy = under(effort, eps_high, std, PASSES[-1]).mean(0)
-            axes.plot(entropy, line, color=f"C{i}", label=f"{start}, .2/{f'{eps_high:g}'[1:]}")
-    axes.set(xlabel="rollout", ylabel="mean entropy (nats)", ylim=(0, None))
-    axes.legend()
+    clips = {f"Clip-Higher .2/{f'{NARROW:g}'[1:]}": NARROW, "default .2/.2": 0.2}
+    last = PASSES[-1]
+    panels(
+        figure,
+        {
+            start: {name: under(effort, high, std, last) for name, high in clips.items()}
+            for start, std in STARTS.items()
+        },
+    )

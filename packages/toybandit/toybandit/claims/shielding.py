@@ -17,7 +17,7 @@ from .ensembles import random_logits
 from .live_case import NOISY, Live, within
 from .memory import remember
 from .mutations import Mutation, Swap, scaled
-from .pictures import picture
+from .pictures import panels, picture
 from .registry import Effort, Finding, claim, holds_if, judge
 from .runs import trajectory
 
@@ -189,9 +189,4 @@ def lp_reg_entropy(effort: Effort) -> Finding:
     caption="Entropy in NOISY under GRPO and under Lp-Reg with the published share of the tokens and with a tenth.",
 )
 def draw_shielded(figure: Figure, effort: Effort) -> None:
-    for axes, (use, found) in zip(figure.subplots(1, 2, sharey=True), entropies_of(effort).items(), strict=True):
-        for name, entropy in found.items():
-            axes.plot(entropy.mean(0), label=name)
-        axes.set(title=f"samples {use}", xlabel="rollout", ylim=(0, None))
-    figure.axes[0].set_ylabel("mean entropy (nats)")
-    figure.axes[0].legend()
+    panels(figure, {f"samples {use}": found for use, found in entropies_of(effort).items()})

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
+from entrostat.about.colours import colour_of
 from entrostat.controllers.temperature_loop import TemperatureLoop
 
 from ..policy import Policy
@@ -136,10 +137,10 @@ def temperature_loop(effort: Effort) -> Finding:
 )
 def draw_loops(figure: Figure, effort: Effort) -> None:
     for axes, env in zip(figure.subplots(1, 2, sharey=True), ENVS, strict=True):
-        for number, rule in enumerate((E3, BONUS, NONE)):
-            run = under(effort.times(2), env, rule)
-            axes.plot(run.entropy.mean(0), color=f"C{number}", label=rule)
-            axes.plot(own_entropy(run).mean(0), color=f"C{number}", linestyle="--")
+        for rule in (E3, BONUS, NONE):
+            run, colour = under(effort.times(2), env, rule), colour_of(RULES[rule]["controller"])
+            axes.plot(run.entropy.mean(0), color=colour, label=rule)
+            axes.plot(own_entropy(run).mean(0), color=colour, linestyle="--")
         axes.set(title=env, xlabel="rollout", ylim=(0, None))
     figure.axes[0].set_ylabel("mean entropy (nats)")
     figure.axes[0].legend()

@@ -5,10 +5,12 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from entrostat.about.end_labels import End, label_ends
 from entrostat.controllers.bonus import EntropyBonus
 from entrostat.controllers.thermostat import Thermostat
 
 from ..environments import ENVIRONMENTS, Environment
+from ..figures import band, series_styles
 from ..simulator import simulate
 from ..trajectory import Trajectory
 from .checks import Values, above, below, every, numbers_of, rising, settle, told
@@ -271,11 +273,11 @@ def trap_price(effort: Effort) -> Finding:
 
 @picture("trap-grpo", caption="pass@64 for the rare arm over the rollouts, mean and range of the runs.")
 def draw_pass(figure: Figure, effort: Effort) -> None:
-    axes = figure.subplots()
-    for name, control in CONTROLS.items():
+    axes, ends = figure.subplots(), []
+    for (name, control), style in zip(CONTROLS.items(), series_styles(list(CONTROLS)), strict=True):
         config = sized(effort, {**SIZE, "env": "trap", **control})
         found = simulate(config, range(effort.runs), keep_policies=True).pass_at(64)
-        (line,) = axes.plot(found.mean(0), label=name)
-        axes.fill_between(range(found.shape[1]), found.min(0), found.max(0), color=line.get_color(), alpha=0.2)
+        band(axes, found, style.colour)
+        ends.append(End(name, (found.shape[1] - 1, float(found[:, -1].mean())), style.colour))
     axes.set(xlabel="rollout", ylabel="pass@64", ylim=(0, 1))
-    axes.legend()
+    label_ends(axes, ends)

@@ -38,6 +38,9 @@ for all. Controllers with a target aim at {TARGET:g} nats.
 
 ![Reward against entropy with the frontier]({picture})
 
+*Named: the five entries with the highest reward, and GRPO. Grey: the others. Each has a row below, and
+[Compare](app.md#compare) in the explorer draws any eight of them, with names under the pointer.*
+
 | column | meaning |
 |---|---|
 | entropy, reward | of the final policy: mean entropy over states (nats), expected reward |

@@ -1,17 +1,18 @@
 """Style of the pictures: colours and dashes that everyone can distinguish, lines with bands, labelled axes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from entrostat.about.colours import DASHES, PALETTE, linestyle
+
+from ..figures import series_styles
 from .registry import Measurement
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
-"""Okabe and Ito's colours, with yellow replaced by a brown that is visible on white."""
-DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)))
+COLOURS = (*PALETTE, "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 SIZE = (5.5, 3.6)
 """Width and height of a picture, inches."""
@@ -26,6 +27,7 @@ LOOK: dict[Any, Any] = {
     "axes.axisbelow": True,
     "legend.frameon": False,
     "legend.fontsize": 8,
+    "legend.handlelength": 2.8,
     "lines.linewidth": 1.6,
     "lines.markersize": 4,
     "svg.fonttype": "none",
@@ -41,7 +43,12 @@ def colour(i: int) -> str:
 
 def line_style(i: int) -> dict[str, Any]:
     """Return the colour and dash of the i-th series."""
-    return {"color": colour(i), "linestyle": DASHES[i % len(DASHES)]}
+    return {"color": colour(i), "linestyle": linestyle(DASHES[i % len(DASHES)])}
+
+
+def named_styles(series: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the colour and dash of each series; a controller has its own colour."""
+    return [line_style(i) | {"color": own.colour} for i, own in enumerate(series_styles(series))]
 
 
 def point_style(i: int) -> dict[str, Any]:
@@ -52,12 +59,13 @@ def point_style(i: int) -> dict[str, Any]:
 
 def lines(axes: Axes, data: Measurement, x: str, y: str, *, split: str = "series") -> None:
     """Draw a line for each series, with a band from `y`_low to `y`_high if the table has them."""
-    for i, (name, part) in enumerate(data.series(split).items()):
+    series = data.series(split)
+    for (name, part), style in zip(series.items(), named_styles(list(series)), strict=True):
         table: Mapping[str, Any] = part.table
-        axes.plot(table[x], table[y], label=name, **line_style(i))
+        axes.plot(table[x], table[y], label=name, **style)
         if f"{y}_low" in table:
             low, high = table[f"{y}_low"], table[f"{y}_high"]
-            axes.fill_between(table[x], low, high, color=colour(i), alpha=0.15, linewidth=0)
+            axes.fill_between(table[x], low, high, color=style["color"], alpha=0.15, linewidth=0)
 
 
 def whiskers(table: Mapping[str, Any], column: str) -> np.ndarray:
@@ -79,7 +87,7 @@ def entropy_and_reward(canvas: Figure, data: Measurement, *, columns: int = 0, t
     canvas.legend(handles, names, loc="outside upper center", ncols=columns or min(len(names), 5), **TIGHT)
 
 
-TIGHT: Mapping[str, Any] = {"fontsize": 7.5, "columnspacing": 1.2, "handlelength": 2.2}
+TIGHT: Mapping[str, Any] = {"fontsize": 8, "columnspacing": 1.2}
 """Settings of a legend with many entries."""
 
 

@@ -17,7 +17,7 @@ from ..uncertainty import Measured
 from .drawing import LOOK, SIZE
 from .registry import QUICK, Effort, Measurement, Reproduction
 
-RESOLUTION = 100
+RESOLUTION = 125
 """Dots per inch of the PNG."""
 PALETTE = 96
 """Number of colours in the PNG."""

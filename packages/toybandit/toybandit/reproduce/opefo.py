@@ -17,7 +17,7 @@ from ..instruments import at_hand, probe
 from ..trajectory import Array, Trajectory
 from ..uncertainty import band, jackknife, mean, ordered
 from .curves import curves, stack, train
-from .drawing import colour, entropy_and_reward, line_style, lines, whiskers
+from .drawing import colour, entropy_and_reward, lines, named_styles, whiskers
 from .registry import Effort, Measurement, figure, out_of_reach
 
 MILLI = 1000.0
@@ -84,16 +84,17 @@ def train_watched(effort: Effort, **changes: Any) -> Trajectory:
 def draw_flow(canvas: Figure, data: Measurement) -> None:
     panels = canvas.subplots(1, 3)
     for axes, (name, part) in zip(panels, data.series("panel").items(), strict=True):
-        for i, (series, line) in enumerate(part.series("series").items()):
+        found = part.series("series")
+        for (series, line), style in zip(found.items(), named_styles(list(found)), strict=True):
             rollout, value = line.table["rollout"], line.table["value"].astype(float)
             scale = 1.0 if name == "entropy" else MILLI / SHRUNK if "eq. 6" in series else MILLI
             label = f"{series} ÷ {SHRUNK:g}" if "eq. 6" in series else series
             low, high = (scale * line.table[f"value_{end}"].astype(float) for end in ("low", "high"))
-            axes.plot(rollout, scale * value, label=label, **line_style(i))
-            axes.fill_between(rollout, low, high, color=colour(i), alpha=0.15, linewidth=0)
+            axes.plot(rollout, scale * value, label=label, **style)
+            axes.fill_between(rollout, low, high, color=style["color"], alpha=0.15, linewidth=0)
         axes.set_title(name)
         axes.set_xlabel("rollout")
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.1), fontsize=7, handlelength=1.8)
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.1), fontsize=7)
     panels[0].set_ylabel("entropy (nats)")
     panels[1].set_ylabel("10⁻³ nats per rollout")
 

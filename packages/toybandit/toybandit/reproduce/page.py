@@ -1,4 +1,4 @@
-"""Page of all figures: a grid of pictures, each with its content, findings and command."""
+"""Page of all figures: each with its content, findings and command."""
 
 import html
 import json
@@ -8,7 +8,6 @@ from pathlib import Path
 from . import FIGURES, OUT_OF_REACH
 from .registry import in_order
 
-COLUMNS = 2
 INTRODUCTION = """# Figures of the papers, reproduced in a bandit
 
 Every picture comes from the command under it, which also writes its table (CSV), its numbers and an SVG;
@@ -31,12 +30,11 @@ def write_page(page: Path, folder: Path) -> None:
         raise ValueError(f"{folder} holds no figure: name some to make them first")
     pictures = page.with_suffix("")
     pictures.mkdir(parents=True, exist_ok=True)
-    cells = []
+    rows = []
     for name in made:
         shutil.copyfile(folder / f"{name}.png", pictures / f"{name}.png")
         record = json.loads((folder / f"{name}.json").read_text())
-        cells.append(_cell(record, f"{pictures.name}/{name}.png"))
-    rows = ["<tr>\n" + "\n".join(cells[i : i + COLUMNS]) + "\n</tr>" for i in range(0, len(cells), COLUMNS)]
+        rows.append(_row(record, f"{pictures.name}/{name}.png"))
     beyond = "".join(f"| `{name}` | {OUT_OF_REACH[name]} |\n" for name in in_order(OUT_OF_REACH))
     page.write_text(
         f"{INTRODUCTION}\n<table>\n"
@@ -46,11 +44,11 @@ def write_page(page: Path, folder: Path) -> None:
     )
 
 
-def _cell(record: dict[str, str], picture: str) -> str:
+def _row(record: dict[str, str], picture: str) -> str:
     keys = ("shows", "found", "source", "command", "sample", "changes_if")
     shows, found, source, command, sample, changes_if = (html.escape(record[key]) for key in keys)
     return (
-        f'<td width="{100 // COLUMNS}%" valign="top">\n<b>{source}</b>: {shows}<br>\n'
+        f"<tr>\n<td>\n<b>{source}</b>: {shows}<br>\n"
         f'<img src="{picture}" alt="{shows}" width="100%"><br>\n{found}<br>\n'
-        f"<i>{sample}. Would change if {changes_if}.</i><br>\n<code>{command}</code>\n</td>"
+        f"<i>{sample}. Would change if {changes_if}.</i><br>\n<code>{command}</code>\n</td>\n</tr>"
     )

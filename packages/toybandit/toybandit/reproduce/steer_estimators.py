@@ -11,7 +11,7 @@ from entrostat.numbers.correlation import pearson, spearman
 from ..trajectory import Array
 from ..uncertainty import FACTOR, jackknife
 from .curves import stack
-from .drawing import colour, line_style, whiskers
+from .drawing import LOOK, colour, line_style, whiskers
 from .registry import Effort, Measurement, figure
 from .steer_tokens import MODELS, about, blocks, sample_tokens
 
@@ -136,12 +136,13 @@ def draw_binned(canvas: Figure, data: Measurement) -> None:
         axes.patch.set_visible(False)
         error = whiskers(table, "estimate")
         axes.errorbar(table["measured"], table["estimate"], error, marker="o", **line_style(i))
-        axes.set(title=LONG[name], xlabel="measured ΔH (mnats)")
+        axes.set(title=LONG[name])
         if i == len(panels) - 1:
             counts.set_ylabel("tokens (grey)")
         else:
             counts.tick_params(which="both", right=False, labelright=False)
     panels[0].set_ylabel("mean estimate of ΔH (mnats)")
+    canvas.supxlabel("measured ΔH (mnats)", fontsize=LOOK["font.size"])
 
 
 @figure(
@@ -179,8 +180,9 @@ def draw_scatter(canvas: Figure, data: Measurement) -> None:
         axes.scatter(part.table["measured"], part.table["estimate"], s=4, color=colour(i), alpha=0.35, linewidth=0)
         low, high = axes.get_xlim()
         axes.plot([low, high], [low, high], color="black", linewidth=0.8, linestyle=":")
-        axes.set(title=LONG[name], xlabel="measured ΔH (mnats)")
+        axes.set(title=LONG[name])
     panels[0].set_ylabel("estimate of ΔH (mnats)")
+    canvas.supxlabel("measured ΔH (mnats)", fontsize=LOOK["font.size"])
 
 
 @figure(

@@ -48,7 +48,7 @@ def draw_properties(canvas: Figure, data: Measurement) -> None:
         lines(axes, part, "rollout", "entropy")
         axes.set(xlabel="rollout", title=name)
         axes.set_ylim(bottom=0)
-        axes.legend(fontsize=7, handlelength=1.8)
+        axes.legend(fontsize=7)
     panels[0].set_ylabel("entropy (nats)")
 
 

@@ -191,10 +191,11 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 
 def page() -> str:
-    """Return NAMES as a Markdown table."""
-    lines = ["| entrostat | other trainers, the first that is there |", "|---|---|"]
+    """Return NAMES as a Markdown table, a row for each name of another trainer."""
+    lines = ["| entrostat | other trainer | of |", "|---|---|---|"]
     for ours, theirs in NAMES.items():
-        lines.append(f"| `{ours}` | {'; '.join(f'`{name}` {trainers}' for name, trainers in theirs.items())} |")
+        cells = [f"`{ours}`", *[""] * (len(theirs) - 1)]
+        lines += [f"| {cell} | `{name}` | {of} |" for cell, (name, of) in zip(cells, theirs.items(), strict=True)]
     return "\n".join(lines) + "\n"
 
 
