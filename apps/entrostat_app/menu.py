@@ -6,6 +6,17 @@ from typing import Any
 
 import streamlit as st
 
+STYLE = """
+[data-testid=stMainBlockContainer] { padding: 3.8rem 2rem 2rem }
+[data-testid=stMainBlockContainer] > [data-testid=stVerticalBlock] { gap: .6rem }
+[data-testid=stSidebarUserContent] [data-testid=stVerticalBlock] { gap: .6rem }
+[data-testid=stCode] .token { color: inherit !important }
+[class*=st-key-] > [data-testid=stSkeleton] { height: 4rem }
+[data-testid=stMain] h1 { padding: .25rem 0; font-size: 1.7rem }
+[data-testid=stMain] h2 { padding: .25rem 0 .6rem; font-size: 1.25rem }
+"""
+"""Style sheet of all pages: what matters on them fits a screen of 1280 × 800 pixels."""
+
 
 @dataclass(frozen=True)
 class Page:
@@ -16,7 +27,8 @@ class Page:
     title: str
 
     def draw(self) -> None:
-        """Draw the page."""
+        """Draw the page, with less space around it than Streamlit leaves."""
+        st.html(f"<style>{STYLE}</style>")
         import_module(f"entrostat_app.views.{self.folder}.{self.folder}").page()
 
 

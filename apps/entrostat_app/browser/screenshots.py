@@ -1,4 +1,4 @@
-"""Screenshots for docs/app.md: every page in Chromium.
+"""Screenshots for docs/app.md: the first screen of every page in Chromium.
 
 python -m entrostat_app.browser.screenshots --out docs/app
 """
@@ -8,13 +8,18 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..menu import PAGES, address
+from ..menu import HOME, PAGES, address
 from .headless import chromium, server, settled
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, ViewportSize
 
 FIGURE = "[data-testid=stVegaLiteChart] svg"
+LAPTOP: "ViewportSize" = {"width": 1280, "height": 800}
+TELEPHONE: "ViewportSize" = {"width": 390, "height": 844}
+PREDICTED = ("learn", HOME)
+"""Pages that draw nothing before a prediction."""
+PREDICTION = "[data-testid=stRadioGroup] label:has-text('thermostat')"
 RUNS = {
     "grpo": "--controller grpo",
     "entropic": "--controller entropic --target 0.6 --set tau=0.3",
@@ -42,21 +47,27 @@ def make_runs(folder: Path) -> None:
 
 
 def take(
-    browser: "Browser", address: str, path: Path, *, width: int = 1280, dark: bool = False, shows: str = FIGURE
+    browser: "Browser",
+    address: str,
+    path: Path,
+    *,
+    size: "ViewportSize" = LAPTOP,
+    dark: bool = False,
+    predict: bool = False,
+    shows: str = FIGURE,
 ) -> None:
-    """Save a screenshot of the whole page at `address` as PNG, once it has an element of the selector `shows`."""
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", device_scale_factor=1
-    )
+    """Save a screenshot of the first screen at `address` as PNG, once it has an element of the selector `shows`.
+
+    predict: choose PREDICTION first.
+    """
+    context = browser.new_context(viewport=size, color_scheme="dark" if dark else "light", device_scale_factor=1)
     page = context.new_page()
     page.goto(address)
+    if predict:
+        page.locator(PREDICTION).click()
     page.wait_for_selector(shows)
     settled(page)
     page.wait_for_timeout(1500)
-    main = page.locator("[data-testid=stMain]")
-    height = main.evaluate("e => e.scrollHeight")  # Streamlit scrolls inside this element, not the document
-    page.set_viewport_size({"width": width, "height": min(max(height, 600), 2200)})
-    page.wait_for_timeout(800)
     page.screenshot(path=path)
     context.close()
 
@@ -71,11 +82,11 @@ def main() -> None:
         with server(Path(name)) as url, chromium() as browser:
             for path in PAGES:
                 print(path)
-                take(browser, f"{url}/{address(path)}", out / f"{path}.png")
+                take(browser, f"{url}/{address(path)}", out / f"{path}.png", predict=path in PREDICTED)
             diagnosis = f"{url}/runs?runs=grpo&runs.show=Diagnosis"
             take(browser, diagnosis, out / "diagnosis.png", shows="[data-testid=stCode]:visible")
-            take(browser, url, out / "telephone.png", width=390)
-            take(browser, url, out / "dark.png", dark=True)
+            take(browser, url, out / "telephone.png", size=TELEPHONE, predict=True)
+            take(browser, url, out / "dark.png", dark=True, predict=True)
 
 
 if __name__ == "__main__":

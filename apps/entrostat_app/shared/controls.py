@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
@@ -157,6 +157,42 @@ class Sections(Control):
             label_visibility="collapsed",
         )
         return chosen or self.default
+
+
+@dataclass(frozen=True, kw_only=True)
+class Named(Control):
+    """Choice whose options are shown in words, while links keep their names: Streamlit would write the words."""
+
+    words: Mapping[str, str] = field(default_factory=dict)
+    """Words of the options that are not shown by their names; the same words are shown with the name."""
+
+    def _draw(self) -> Any:
+        """Draw the menu, after taking over what the URL has since the last run; return the name, or the names."""
+        several, seen = isinstance(self.default, tuple), f"{self.key} in the URL"
+        given = st.query_params.get_all(self.key)
+        if (_page(), given) != st.session_state.get(seen, (_page(), [])):  # a link, or the browser's Back
+            known = [name for name in given if name in self.options]
+            if given or st.session_state[seen][0] == _page():
+                st.session_state[self.key] = known if several else (known or [self.default])[0]
+        common: dict[str, Any] = {"key": self.key, "help": self.help, "placeholder": self.empty}
+        words = [self.words.get(name, name) for name in self.options]
+        shown = {
+            name: word if words.count(word) == 1 else f"{word} ({name})"
+            for name, word in zip(self.options, words, strict=True)
+        }
+        common["format_func"] = lambda name: shown.get(name, name)
+        value: Any
+        if several:
+            value = st.multiselect(self.title, self.options, default=list(self.default), **common)
+        else:
+            value = st.selectbox(self.title, self.options, index=self.options.index(self.default), **common)
+        names = [] if value == self._held(self.default) else value if several else [value]
+        if names and names != given:
+            st.query_params[self.key] = names
+        elif given and not names:
+            del st.query_params[self.key]
+        st.session_state[seen] = _page(), names
+        return value
 
 
 def _float(text: str) -> float:

@@ -108,12 +108,14 @@ PRESETS: dict[str, Preset] = {
         title="A controller without authority",
         query={
             "controller": ("entropic",),
-            "env": "on",
+            "env": "trap",
             "passes": 1,
-            "lr": 2.0,
-            "rollouts": 120,
-            "target": 0.8,
+            "lr": 4.0,
+            "group": 32,
+            "rollouts": 100,
+            "target": 1.0,
             "entropic.tau": 0.0,
+            "entropic.ki": 0.1,
         },
         notice="With on-policy samples and binary rewards, weights that depend only on the sign of the advantage "
         "cannot change the direction of the expected step. Entropy falls through the target while α runs to its bound.",

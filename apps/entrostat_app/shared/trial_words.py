@@ -9,6 +9,11 @@ from toybandit.claims import Live
 from toybandit.trials import Outcome
 
 
+def sentence(text: str) -> str:
+    """Return the text with a capital letter and a full stop."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
 def told(value: Any) -> str:
     """Return a parameter's value as text."""
     if isinstance(value, bool):

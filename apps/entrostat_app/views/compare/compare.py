@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
@@ -13,9 +13,13 @@ from toybandit.leaderboard.standings import LEVEL
 from ...shared import bandit, charts, exports, presets, simulations
 from ...shared.controls import Control
 from ...shared.plain_text import plain
+from ...shared.room import room
 from . import comparison, tradeoff
 from .comparison import Outcome
 from .contenders import MOST, Contender, options, parse_all, pinned
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 OWN_DEFAULTS = {"states": 8, "rollouts": 40, "passes": 2}
 """Defaults that are smaller than the playground's, because this page simulates several bandits."""
@@ -96,35 +100,44 @@ PINS = Lines(
     help="One line per contender, with all its settings: it does not change when controls move. To rename it, edit the "
     "name before the colon; to remove it, delete the line.",
 )
+VERDICT = 75
+"""Height that is kept free for the verdict, pixels."""
 PIN_CONTENDER, PIN_NAME, PIN_ERROR = "pin.contender", "pin.name", "pin.error"
 """Session keys of the pin form: contender, name and error message."""
 
 
 def page() -> None:
     """Draw contenders in the sidebar, entropy and reward over time and against each other, and a table."""
-    st.title("Compare")
-    st.caption(
-        "Several controllers train on the same bandits with the same random seeds. Lines are means over seeds, bands "
-        "range from the lowest to the highest seed."
-    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.title("Compare", width="content")
+        presets.draw_links("compare")
     with st.sidebar:
-        lines = CONTENDERS.draw()
-        pins = PINS.draw()
-        target = TARGET.draw()
-        count, first = SEEDS.draw(), FIRST_SEED.draw()
+        lines = [*CONTENDERS.draw(), *PINS.draw()]
         environment = bandit.draw_environment(ENVIRONMENT)
-    contenders, errors = parse_all([*lines, *pins], environment, target)
+    st.fragment(draw_comparison)(lines, environment)
+
+
+def draw_comparison(lines: Sequence[str], environment: Mapping[str, Any]) -> None:
+    """Draw target and seeds, and what the contenders of these lines do with them."""
+    *columns, right = st.columns([3, 3, 2, 1], gap="medium", vertical_alignment="bottom")
+    values = []
+    for column, control in zip(columns, (TARGET, SEEDS, FIRST_SEED), strict=True):
+        with column:
+            values.append(control.draw())
+    target, count, first = values
+    contenders, errors = parse_all(lines, environment, target)
     for error in errors:
         st.error(plain(error))
-    with st.container(horizontal=True):
+    with right:
         draw_pin(contenders)
-        presets.draw_links("compare")
     if not contenders:
         st.info("Choose a contender in the sidebar.", icon=":material/arrow_back:")
         return
-    outcomes = run(contenders, tuple(range(first, first + count)))
+    verdict, stage = room("verdict", VERDICT), room("pictures", tradeoff.HEIGHT)
+    with stage:
+        outcomes = run(contenders, tuple(range(first, first + count)))
     if outcomes:
-        draw(outcomes, target)
+        draw(verdict, stage, outcomes, target)
 
 
 def run(contenders: Sequence[Contender], seeds: tuple[int, ...]) -> list[Outcome]:
@@ -152,29 +165,27 @@ def run(contenders: Sequence[Contender], seeds: tuple[int, ...]) -> list[Outcome
     return outcomes
 
 
-def draw(outcomes: Sequence[Outcome], target: float) -> None:
-    """Draw the pictures, the note and the table."""
+def draw(verdict: "DeltaGenerator", stage: "DeltaGenerator", outcomes: Sequence[Outcome], target: float) -> None:
+    """Draw the verdict and the pictures at their places, and below them the table and the exports."""
     standings = comparison.ranked(outcomes)
-    commands = comparison.commands(outcomes)
-    left, right = st.columns(2, gap="medium")
+    over_time = comparison.over_time(outcomes, target)
+    paths = tradeoff.picture(outcomes, target if comparison.holders(outcomes, target) else None)
+    left, right = stage.columns(2, gap="medium")
     with left:
-        st.header("Over time")
-        over_time = comparison.over_time(outcomes, target)
         charts.show(over_time, key="over-time")
-        exports.draw(over_time, "compare", commands)
     with right:
-        st.header("Reward against entropy")
-        held = target if comparison.holders(outcomes, target) else None
-        paths = tradeoff.picture(outcomes, held)
         charts.show(paths, key="trade-off")
-        st.caption(
-            "Each path leads from a contender's first policy to the mark at its last, with a dot at each quarter of "
-            f"the run; the cross at the mark is the range over seeds. {comparison.on_paths(outcomes)}"
-        )
-        exports.draw(paths, "reward-entropy", commands)
     words = comparison.notice(standings) or comparison.summary(outcomes), comparison.on_held_out(outcomes)
-    st.info(plain(" ".join(filter(None, words))), icon=":material/visibility:")
+    verdict.info(plain(" ".join(filter(None, words))), icon=":material/visibility:")
+    st.caption(
+        "Left: means over seeds, and bands from the lowest to the highest. Right: each path leads to the mark at the "
+        "last policy, with a dot at each quarter of the run; the cross at the mark is the range over seeds. "
+        f"{comparison.on_paths(outcomes)}"
+    )
     draw_table(comparison.table(standings), outcomes[0].trajectory.runs)
+    commands = comparison.commands(outcomes)
+    exports.draw(over_time, "compare", commands)
+    exports.draw(paths, "reward-entropy", commands)
 
 
 def draw_pin(contenders: Sequence[Contender]) -> None:
@@ -222,8 +233,8 @@ def draw_table(frame: pd.DataFrame, seeds: int) -> None:
     columns, text = shown(frame)
     st.dataframe(columns, column_config=text, hide_index=True, width="stretch", placeholder="–")
     st.caption(
-        f"Means over {seeds} seeds; for settling, the median. Next to each: its {LEVEL:.0%} bootstrap interval over "
-        "seeds. Click a column to sort by it."
+        f"Means over {seeds} seeds, ± half their {LEVEL:.0%} bootstrap interval; for settling, the median and its "
+        "interval. Click a column to sort by it."
     )
     with st.container(horizontal=True):
         for label, make, mime in (
@@ -240,42 +251,40 @@ def draw_table(frame: pd.DataFrame, seeds: int) -> None:
 
 
 def shown(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the table as shown and its column configuration: an interval in one column, empty columns left out."""
+    """Return the table as shown, with intervals as text and without empty columns, and its column configuration."""
     columns: dict[str, Any] = {"contender": frame["contender"]}
-    width = min(max(90, 20 + 7 * int(frame["contender"].str.len().max())), 220)
-    text: dict[str, Any] = {"contender": st.column_config.TextColumn("contender", pinned=True, width=width)}
+    text: dict[str, Any] = {"contender": st.column_config.TextColumn("contender", pinned=True)}
     for name, (title, meaning) in comparison.MEASURES.items():
         if frame[name].isna().all():
             continue
-        digits = 3
-        if name == "settling":
-            digits = 0
-            columns[name] = [padded(value) for value in frame[name]]
-            text[name] = st.column_config.TextColumn(title, help=meaning, alignment="right")
-        else:
-            columns[name] = frame[name]
-            text[name] = st.column_config.NumberColumn(title, format=f"%.{digits}f", help=meaning)
-        pairs = zip(frame[f"{name}_low"], frame[f"{name}_high"], strict=True)
-        columns[f"{name}_interval"] = [interval(low, high, digits) for low, high in pairs]
-        text[f"{name}_interval"] = st.column_config.TextColumn(
-            f"{LEVEL:.0%}", help=f"Interval of the {title} over seeds.", width=92
-        )
+        numbers = zip(frame[name], frame[f"{name}_low"], frame[f"{name}_high"], strict=True)
+        columns[name] = [settling(*ends) if name == "settling" else measured(*ends) for ends in numbers]
+        text[name] = st.column_config.TextColumn(title, help=meaning, alignment="right")
     if frame["same_as"].any():
         columns["same_as"] = frame["same_as"]
         text["same_as"] = st.column_config.TextColumn("same numbers as")
     return pd.DataFrame(columns), text
 
 
-def padded(value: float) -> str | None:
-    """Return an integer as text that sorts like the number, "never" for infinity, None for NaN."""
+def measured(value: float, low: float, high: float) -> str | None:
+    """Return a number with half its interval as text, None for NaN."""
     if pd.isna(value):
         return None
+    return f"{value:.3f}" if pd.isna(low) or low == high else f"{value:.3f} ± {(high - low) / 2:.3f}"
+
+
+def settling(value: float, low: float, high: float) -> str | None:
+    """Return rollouts with their interval as text that sorts like the number, None for NaN."""
+    between = interval(low, high)
+    return None if pd.isna(value) else padded(value) + (f" ({between})" if between != padded(value).strip() else "")
+
+
+def padded(value: float) -> str:
+    """Return an integer as text that sorts like the number, "never" for infinity."""
     return "never" if value == float("inf") else f"{value:.0f}".rjust(4)
 
 
-def interval(low: float, high: float, digits: int) -> str:
-    """Return an interval as text, "never" for infinity; one number if it has no width, empty if it is NaN."""
-    if pd.isna(low):
-        return ""
-    ends = ("never" if value == float("inf") else f"{value:.{digits}f}" for value in (low, high))
+def interval(low: float, high: float) -> str:
+    """Return an interval of integers as text, "never" for infinity; one number if it has no width."""
+    ends = ("never" if value == float("inf") else f"{value:.0f}" for value in (low, high))
     return "–".join(dict.fromkeys(ends))

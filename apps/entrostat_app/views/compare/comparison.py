@@ -94,6 +94,13 @@ class Outcome:
         return pd.DataFrame({"rollout": steps, "entropy": entropy, "reward": reward.mean(0)})
 
 
+def short_names(outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """Return the names of contenders in pictures: without their settings, where the controller is in no other name."""
+    first = {found.name: found.contender.controller for found in outcomes}
+    short = {name: first[name] if name.startswith(f"{first[name]} ") else name for name in first}
+    return {name: text if list(short.values()).count(text) == 1 else name for name, text in short.items()}
+
+
 def outcome(contender: Contender, trajectory: Trajectory) -> Outcome:
     """Return a contender with its numbers. Raises ValueError in one line if a run diverged."""
     if trajectory.diverged:
@@ -149,7 +156,8 @@ def over_time(outcomes: Sequence[Outcome], target: float | None) -> Picture:
 
     target: drawn as a line if a contender holds it and a colour is left for it; otherwise the first target that moves.
     """
-    entropy = {found.name: found.trajectory.entropy for found in outcomes}
+    short = short_names(outcomes)
+    entropy = {short[found.name]: found.trajectory.entropy for found in outcomes}
     paths = [f.trajectory.target for f in outcomes if isinstance(f.contender.config.target, str)]
     if len(entropy) < MOST and TARGET not in entropy:
         if target is not None and holders(outcomes, target):
@@ -158,11 +166,12 @@ def over_time(outcomes: Sequence[Outcome], target: float | None) -> Picture:
         elif paths and paths[0] is not None:
             mean = paths[0].mean(0, keepdims=True)
             entropy[TARGET] = np.column_stack([mean, mean[:, -1:]])
-    reward = {found.name: found.trajectory.reward for found in outcomes}
+    trajectories = {short[found.name]: found.trajectory for found in outcomes}
+    reward = {name: found.reward for name, found in trajectories.items()}
     panels = [
         Panel(title="Entropy H (nats)", frame=charts.bands(entropy)),
         Panel(title="Expected reward", frame=charts.bands(reward)),
-        *(panel for k in HELD_OUT_KS if (panel := charts.held_out({o.name: o.trajectory for o in outcomes}, k))),
+        *(panel for k in HELD_OUT_KS if (panel := charts.held_out(trajectories, k))),
     ]
     return one_legend(charts.linked(panels, "rollout", height=160), columns=3 if max(map(len, entropy)) < 14 else 1)
 

@@ -12,13 +12,13 @@ from toybandit.frontier import best_reward, frontier_curve
 
 from ...shared import charts
 from ...shared.charts import INSIDE, MARGIN, Picture
-from ...shared.palette import COLOURS, DASHES
-from .comparison import Outcome
+from ...shared.palette import styles
+from .comparison import Outcome, short_names
 
 SHAPES = (
     "circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left",
 )  # fmt: skip
-"""Mark for each colour of the palette."""
+"""Marks of the contenders."""
 HEIGHT = 440
 """Height with title and axis, pixels."""
 PLOT = 360
@@ -43,19 +43,24 @@ def picture(outcomes: Sequence[Outcome], target: float | None) -> Picture:
     and corner, which place text and edges), series, rollout, entropy, reward; for ends also the lowest and highest
     seed, and the positions of their labels.
     """
-    paths = [found.path.assign(kind="path", series=found.name) for found in outcomes]
-    ends = pd.DataFrame([end(found) for found in outcomes])
+    short = short_names(outcomes)
+    paths = [found.path.assign(kind="path", series=short[found.name]) for found in outcomes]
+    ends = pd.DataFrame([end(found) for found in outcomes]).replace({"series": short})
     frames = [*paths, *(quarters(frame) for frame in paths)]
     lines = frontiers(outcomes)
     right, bottom, top = edges(pd.concat(paths), ends, lines)
     lines = [frame[frame["entropy"] <= right] for frame in lines]
     corners = {"kind": "corner", "entropy": [-MARGIN * right, right], "reward": [bottom, top]}
-    frames += [*lines, *titles(lines, top - bottom), placed(ends, right, bottom, top), pd.DataFrame(corners)]
+    ends = placed(ends, right, bottom, top)
+    frames += [*lines, *titles(lines, top - bottom), ends, pd.DataFrame(corners)]
     if target is not None:
         frames.append(pd.DataFrame({"kind": "target", "series": f"target {target:g}", "entropy": [target]}))
     frame = pd.concat(frames, ignore_index=True)
-    names = tuple(found.name for found in outcomes)
-    return Picture(_spec(names), frame, f"Reward against entropy: the paths of {', '.join(names)}, and the frontier.")
+    names = tuple(short.values())
+    kinds = frozenset({*frame["kind"], *ends["side"]})
+    return Picture(
+        _spec(names, kinds), frame, f"Reward against entropy: the paths of {', '.join(names)}, and the frontier."
+    )
 
 
 def quarters(path: pd.DataFrame) -> pd.DataFrame:
@@ -139,13 +144,15 @@ def titles(lines: Sequence[pd.DataFrame], span: float) -> list[pd.DataFrame]:
 
 
 @lru_cache(maxsize=64)
-def _spec(names: tuple[str, ...]) -> dict[str, Any]:
+def _spec(names: tuple[str, ...], kinds: frozenset[str]) -> dict[str, Any]:
+    """Return the specification. kinds: those in the frame and sides of labels; Vega warns of layers without a row."""
     axis = alt.Axis(ticks=False, grid=False, tickCount=6, labelExpr="datum.value < 0 ? '' : datum.label")
     x = alt.X("entropy:Q", title="entropy H (nats)", axis=axis, scale=alt.Scale(nice=False, zero=False))
     y = alt.Y("reward:Q", axis=INSIDE, scale=alt.Scale(nice=False, zero=False))
     domain = list(names)
-    color = alt.Color("series:N", scale=alt.Scale(domain=domain, range=list(COLOURS[: len(names)])), legend=None)
-    dashes = [list(dash) for dash in DASHES[: len(names)]]
+    looks = styles(names)
+    color = alt.Color("series:N", scale=alt.Scale(domain=domain, range=[look.colour for look in looks]), legend=None)
+    dashes = [list(look.dash) for look in looks]
     dash = alt.StrokeDash("series:N", scale=alt.Scale(domain=domain, range=dashes), legend=None)
     shape = alt.Shape("series:N", scale=alt.Scale(domain=domain, range=list(SHAPES[: len(names)])), legend=None)
     tips = [
@@ -156,10 +163,10 @@ def _spec(names: tuple[str, ...]) -> dict[str, Any]:
     ]
 
     def of(kind: str) -> alt.Chart:
-        return alt.Chart().transform_filter(alt.datum.kind == kind)
+        return alt.Chart(description=kind).transform_filter(alt.datum.kind == kind)
 
     def label(side: str) -> alt.Chart:
-        text = of("end").transform_filter(alt.datum.side == side)
+        text = alt.Chart(description=side).transform_filter(alt.datum.side == side)
         mark = text.mark_text(
             align="left" if side == "right" else "right",
             dx=4 if side == "right" else -4,
@@ -185,5 +192,6 @@ def _spec(names: tuple[str, ...]) -> dict[str, Any]:
         label("right"),
         label("left"),
     ]
+    drawn = alt.layer(*(layer for layer in layers if layer.description in kinds))
     title = alt.Title("Expected reward", anchor="start", fontSize=13, offset=4)
-    return charts.specification(alt.layer(*layers).properties(title=title, height=HEIGHT).configure_view(strokeWidth=0))
+    return charts.specification(drawn.properties(title=title, height=HEIGHT).configure_view(strokeWidth=0))

@@ -21,19 +21,20 @@ SECTION = "pi.section"
 
 def page() -> None:
     """Draw the controls in the sidebar and one section at a time, so that only that section is computed."""
-    st.title("Control room")
+    names = tuple(SECTIONS)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.title("Control room", width="content")
+        section = Sections(key=SECTION, label="Section", default=names[0], options=names, help="").draw()
+        presets.draw_links("control-room")
     st.caption(
         "EntroPIC as a feedback loop: the error e = H − H* of a rollout sets α = Kp·e + Ki·Σe, and α reweights likely "
         "tokens so that the next rollout has a smaller error."
     )
-    presets.draw_links("control-room")
     with st.sidebar:
         st.header("Loop")
         loop = draw_loop()
         st.header("Bandit")
         bandit = draw_bandit()
-    names = tuple(SECTIONS)
-    section = Sections(key=SECTION, label="Section", default=names[0], options=names, help="").draw()
     try:
         SECTIONS[section](loop, bandit)
     except ValueError as error:

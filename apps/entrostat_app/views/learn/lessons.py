@@ -27,7 +27,7 @@ NEITHER = "no difference"
 """Answer if the seeds do not tell the runs apart."""
 LAST = 0.05
 """Last target of the lesson on the trap, nats."""
-HELD, FREE = "falling target", "GRPO"
+HELD, FREE = "thermostat", "GRPO"
 """Names of the runs of the lesson on the trap."""
 
 Settings = Mapping[str, Any]
@@ -39,9 +39,9 @@ class Source:
     """Section of a paper."""
 
     paper: str
-    section: str
     number: str
     """Number on arXiv."""
+    section: str
     place: str = ""
     """Name of the section in the PDF, as LaTeX writes it; a reader that does not know it opens the first page."""
 
@@ -150,11 +150,6 @@ FORGETS = {"env": bandit.SHARED, "f.pool": "128", "f.lr": 0.3, "f.rollouts": 120
 """Settings of GRPO where prompts share weights, with fewer prompts, so that a table of them is small."""
 
 
-def without_controller(settings: Settings) -> dict[str, Any]:
-    """Return the settings of the same bandit under plain GRPO."""
-    return {key: value for key, value in settings.items() if key != "controller" and "." not in key}
-
-
 def falling(start: float) -> dict[str, Any]:
     """Return the settings of a thermostat in the trap whose target falls from `start` (nats) to LAST over the run."""
     schedule = f"linear({start:g}, {LAST:g}, {TRAP['rollouts']})"
@@ -205,11 +200,6 @@ MECHANISM, REVISITING, STEER, ENTROPIC = (
 """Papers of the course: name and number on arXiv."""
 
 
-def source(paper: tuple[str, str], section: str, place: str) -> Source:
-    name, number = paper
-    return Source(name, section, number, place)
-
-
 LESSONS = (
     Lesson(
         title="The trap",
@@ -218,8 +208,8 @@ LESSONS = (
         "time. One answer always pays, but is drawn once in 400 times.",
         text="The [entropy](H) H = −Σ p log p measures how undecided the policy is. Likely answers that earn reward "
         "become more likely, so entropy falls, most of it early: [GRPO](0) follows the reward alone. [pass@64](P) is "
-        "the chance that one of 64 draws is the best answer. A thermostat adds a bonus that keeps the entropy at a "
-        "[target](T); here the [target falls](1) in the course of the run: explore first, decide later.",
+        "the chance that one of 64 draws is the best answer. A [thermostat](1) adds a bonus that leads the entropy to "
+        "a [target](T), which falls in the course of the run: explore first, decide later.",
         question="Which ends with more reward?",
         measure=last_reward,
         unit="of reward",
@@ -236,13 +226,14 @@ LESSONS = (
         ),
         runs=lambda start: {FREE: TRAP, HELD: falling(start)},
         why="[GRPO](0) settles for the answer that pays half of the time; too little entropy is left to find the best "
-        "one, and its [pass@64](P) falls to nearly 0. The higher the [target](1) starts, the longer the best answer is "
-        "still drawn, and the more prompts find it.",
+        "one, and its [pass@64](P) falls to nearly 0. The higher the [target](T) starts, the longer the best answer is "
+        "still drawn, and the more prompts find it. The [thermostat](1) stays above its target: it removes about a "
+        "tenth of the distance in a rollout, and meanwhile the target falls on.",
         next="At which first target is the best answer found in half of the states?",
         goes_on="trap",
         sources=(
-            source(MECHANISM, "section 2, the collapse of policy entropy", "section.2"),
-            source(REVISITING, "section 5.2, entropy and performance", "subsection.5.2"),
+            Source(*MECHANISM, "section 2, the collapse of policy entropy", "section.2"),
+            Source(*REVISITING, "section 5.2, entropy and performance", "subsection.5.2"),
         ),
         pass_k=64,
     ),
@@ -268,16 +259,16 @@ LESSONS = (
             help="The ratio is clipped at 1 + ε_high in the run with the higher bound; .2 is the usual bound.",
         ),
         runs=lambda high: {
-            "clip .2": without_controller(preset("clip-higher")),
+            "clip .2": preset("clip-higher", controller=()),
             "clip higher": preset("clip-higher", clip_higher__eps_high=high),
         },
         why="Entropy falls in [both runs](H), but where unlikely answers may grow [further](1), it falls less. At .2 "
         "both runs are the same.",
-        next="Set the updates per rollout to 1. Is there still a difference?",
+        next="Raise the upper bound step by step. From which value on can the runs be told apart?",
         goes_on="clip-higher",
         sources=(
-            Source("DAPO", "section 3.1, clip-higher", "2503.14476", "subsection.3.1"),
-            source(REVISITING, "section 6.1, clipping threshold", "subsection.6.1"),
+            Source("DAPO", "2503.14476", "section 3.1, clip-higher", "subsection.3.1"),
+            Source(*REVISITING, "section 6.1, clipping threshold", "subsection.6.1"),
         ),
     ),
     Lesson(
@@ -303,8 +294,8 @@ LESSONS = (
         next="Which of the three earns the most reward at the end, and which at the same entropy?",
         goes_on="positives-only",
         sources=(
-            source(REVISITING, "section 7.3, positive-advantage reweighting", "subsection.7.3"),
-            source(STEER, "section 4, existing interventions", "section.4"),
+            Source(*REVISITING, "section 7.3, positive-advantage reweighting", "subsection.7.3"),
+            Source(*STEER, "section 4, existing interventions", "section.4"),
         ),
     ),
     Lesson(
@@ -324,9 +315,9 @@ LESSONS = (
         },
         why="[P control](0) acts only while there is an error, so an error must remain. In [PI control](1) the sum of "
         "past errors holds the entropy once the error is gone.",
-        next="Double the learning rate. Which of the two errors changes?",
+        next="Raise the learning rate from 1 to 2. Which of the two errors changes?",
         goes_on="pi-control",
-        sources=(source(ENTROPIC, "section 4.2, theorems 4.2 and 4.3", "subsection.4.2"),),
+        sources=(Source(*ENTROPIC, "section 4.2, theorems 4.2 and 4.3", "subsection.4.2"),),
     ),
     Lesson(
         title="Windup",
@@ -356,13 +347,13 @@ LESSONS = (
         "still pushes down when the entropy passes its [target](T). Without an integral gain there is no sum.",
         next="How small must the integral gain be for both runs to look alike?",
         goes_on="windup",
-        sources=(source(ENTROPIC, "section 4.2; the bound on α is in the released code", "subsection.4.2"),),
+        sources=(Source(*ENTROPIC, "section 4.2; the bound on α is in the released code", "subsection.4.2"),),
     ),
     Lesson(
         title="When the theorem fails",
         minutes=6,
-        setting="Theorem 4.3 of EntroPIC says that PI control brings the error to 0. One run is strictly on-policy, "
-        "the other uses samples several times.",
+        setting="Theorem 4.3 of EntroPIC says that PI control brings the error to 0. Two runs start in the trap with a "
+        "target of 1 nat: one is strictly on-policy, the other uses its samples four times.",
         text="[Strictly on-policy](0), with rewards of 0 and 1 and weights on all tokens (τ = 0), the weights scale "
         "the expected step but cannot change its direction. So [entropy](H) falls through the [target](T), and the "
         "controller runs to its bound without effect. The theorem needs **control authority**.",
@@ -381,13 +372,15 @@ LESSONS = (
         ),
         runs=lambda tau: {
             "on-policy": preset("no-authority", entropic__tau=tau),
-            "re-used samples": preset("pi-control"),
+            "off-policy": preset("no-authority", passes=4),
         },
         why="With τ = 0 the weights of the [on-policy](0) run depend only on the sign of the advantage, and all they "
-        "can do is to lengthen or shorten the step. Weights on likely tokens alone also turn it.",
+        "can do is to lengthen or shorten the step. It collapses, and stays in the trap: its [pass@64](P) and its "
+        "[reward](R) are those of plain GRPO. Where the [entropy is held](1), both end higher.",
         next="Raise τ to .5, so that only likely tokens are weighted. What changes?",
         goes_on="no-authority",
-        sources=(source(ENTROPIC, "section 4.3, high-probability samples", "subsection.4.3"),),
+        sources=(Source(*ENTROPIC, "section 4.3, high-probability samples", "subsection.4.3"),),
+        pass_k=64,
     ),
     Lesson(
         title="Why your model forgets what you did not train",
@@ -423,8 +416,8 @@ LESSONS = (
         next="Lower the target step by step: reward rises. From where on is pass@8 lost? And above .4?",
         goes_on="held-out",
         sources=(
-            Source("Limit of RLVR", "abstract: pass@k of trained and base models", "2504.13837"),
-            source(REVISITING, "section 5.2, entropy and performance", "subsection.5.2"),
+            Source("Limit of RLVR", "2504.13837", "abstract: pass@k of trained and base models"),
+            Source(*REVISITING, "section 5.2, entropy and performance", "subsection.5.2"),
         ),
         pass_k=8,
     ),

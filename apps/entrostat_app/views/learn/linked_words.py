@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from ...shared.palette import COLOURS
+from ...shared.palette import COLOURS, styles
 
 LINK = re.compile(r"\[([^]]+)\]\((\w)\)")
 BOLD = re.compile(r"\*\*([^*]+)\*\*")
@@ -45,13 +45,10 @@ def style(scope: str, picture: str, names: Sequence[str]) -> str:
     ]
     for place, panel in enumerate(PANELS):
         rules.append(_faded(scope, panel, f"{picture} svg g[class$=_group]:not(.concat_{place}_group)"))
-    for place in range(len(names)):
-        others = [f'{picture} svg .mark-line path:not([stroke="{COLOURS[place]}"])']
-        others.append(f'{picture} svg .mark-area path:not([fill="{COLOURS[place]}"])')
-        for selector in others:
-            rules.append(_faded(scope, str(place), selector))
-            if names[place] == "target":
-                rules.append(_faded(scope, TARGET, selector))
+    for place, (name, look) in enumerate(zip(names, styles(names), strict=True)):
+        part = TARGET if name == "target" else str(place)
+        for kind, paint in (("line path", "stroke"), ("area path", "fill"), ("text text", "fill")):
+            rules.append(_faded(scope, part, f'{picture} svg .mark-{kind}:not([{paint}="{look.colour}"])'))
     return "\n".join(rules)
 
 

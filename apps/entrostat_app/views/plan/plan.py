@@ -1,6 +1,7 @@
-"""Plan: from GPUs, model, lengths and a budget to hours, memory, settings and commands, and to the run itself."""
+"""Plan: from GPUs, model, lengths and a budget to hours, money, memory, settings and commands, and to the run."""
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,8 @@ import streamlit as st
 
 from entrostat.settings.plain_yaml import dump_yaml
 from llmtrain.plan.architecture import MODELS
-from llmtrain.plan.gpu import GIB, GPUS
-from llmtrain.plan.headroom import ENOUGH, headroom
+from llmtrain.plan.gpu import GPUS
+from llmtrain.plan.headroom import ENOUGH
 from llmtrain.plan.plan_config import PlanConfig, in_words
 from llmtrain.plan.plan_report import summary
 from llmtrain.plan.published import PUBLISHED, ratio
@@ -18,6 +19,7 @@ from llmtrain.recipes.recipe import names
 from ...shared import charts, exports, run_folder
 from ...shared.controls import Control, Sections
 from ...shared.plain_text import plain
+from ...shared.room import room
 from . import against, memory_picture, next_commands
 from .asked import Asked, ask
 
@@ -36,6 +38,15 @@ GPU = Control(key="plan.gpu", label="GPU", default=USUAL.gpu, options=tuple(GPUS
 COUNT = Control(key="plan.gpus", label="GPUs", default=USUAL.gpus, low=1, help="Eight per node.")
 BUDGET = Control(
     key="plan.budget", label="Budget", unit="GPU-hours", default=0, low=0, help="GPU-hours that you have; 0: not given."
+)
+PRICE = Control(
+    key="plan.price",
+    label="Price",
+    unit="$ per GPU-hour",
+    default=2.5,
+    low=0.0,
+    step=0.25,
+    help="A round number: put in your own.",
 )
 MEAN = Control(
     key="plan.mean",
@@ -102,7 +113,6 @@ LIVE = Control(
 def page() -> None:
     """Draw the settings in the sidebar, the plan, the way to the run, and the run beside its plan."""
     st.title("Plan")
-    st.caption("Memory, time and cost of a run before it starts, estimated by llmtrain plan; no GPU is needed.")
     with st.sidebar:
         recipe = RECIPE.draw()
         gpu, gpus = GPU.draw(), int(COUNT.draw())
@@ -113,32 +123,51 @@ def page() -> None:
         settings["mean_response_length"] = mean
     try:
         asked = ask("" if recipe == OWN else recipe, gpu, gpus, settings, room)
-        draw_plan(asked, budget)
+        st.fragment(draw_plan)(asked, budget)
         draw_commands(asked)
     except ValueError as error:
         st.error(plain(str(error)))
 
 
 def draw_plan(asked: Asked, budget: float) -> None:
-    """Draw hours, memory and what the plan says in words."""
+    """Draw hours and money, memory, and what the plan says in words."""
     plan = asked.plan
     if asked.fix:
         st.info(plain(f"It fits with {in_words(asked.fix)}, which is part of the plan."), icon=":material/build:")
-    numbers = {
-        "Hours": f"{plan.gpu_hours / plan.config.gpus:,.1f}",
-        "GPU-hours": f"{plan.gpu_hours:,.0f}",
-        "A step": f"{plan.seconds:,.0f} s",
-        **{f"Free in {phase}": f"{size / GIB:.1f} GiB" for phase, size in headroom(plan).items()},
-    }
-    for column, (label, value) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
+    *columns, right = st.columns([1, 1, 1, 1], vertical_alignment="bottom")
+    with right:
+        price = PRICE.draw()
+    hours = [factor * plan.gpu_hours for factor in factors()]
+    numbers = {"Hours": between(hours, 1 / plan.config.gpus), "GPU-hours": between(hours)}
+    numbers["Cost"] = between(hours, price, "$")
+    for column, (label, value) in zip(columns, numbers.items(), strict=True):
         column.metric(label, value)
+    st.caption(
+        f"Published runs took {between(factors(), digits=1)} times the {plan.gpu_hours / plan.config.gpus:,.1f} hours "
+        f"that the cost model of llmtrain plan alone would give; the numbers above include that. A step takes "
+        f"{between([factor * plan.seconds for factor in factors()])} s."
+    )
     drawn = memory_picture.picture(plan)
     left, right = st.columns([3, 2], gap="medium")
-    with left:
+    with left, room("memory", memory_picture.HEIGHT):
         charts.show(drawn, key="plan.memory")
     with right:
-        st.info(plain("\n\n".join([*affordable(asked, budget), *summary(plan)])), icon=":material/visibility:")
+        words = [line for line in summary(plan) if "GPU-hours" not in line]  # which are above
+        st.info(plain("\n\n".join([*affordable(asked, budget), *words])), icon=":material/visibility:")
     exports.draw(drawn, "plan", [next_commands.plan_command(asked)])
+
+
+@cache
+def factors() -> tuple[float, float]:
+    """Return the least and the most that a published run took, as multiples of its estimate."""
+    found = [1 / ratio(run) for run in PUBLISHED]
+    return min(found), max(found)
+
+
+def between(ends: Sequence[float], unit: float = 1.0, sign: str = "", digits: int = 0) -> str:
+    """Return a range of numbers, in units of 1 / `unit`, as text such as "$72–90"."""
+    low, high = (f"{end * unit:,.{digits}f}" for end in ends)
+    return f"{sign}{low}" if low == high else f"{sign}{low}–{high}"
 
 
 def affordable(asked: Asked, budget: float) -> Sequence[str]:
@@ -146,13 +175,8 @@ def affordable(asked: Asked, budget: float) -> Sequence[str]:
     if not budget:
         return []
     plan, steps = asked.plan, asked.plan.config.steps
-    each = plan.gpu_hours / steps
-    slowest = max(1 / ratio(run) for run in PUBLISHED)
-    enough = [min(int(budget / (each * factor)), steps) for factor in (1.0, slowest)]
-    return [
-        f"{budget:,.0f} GPU-hours are enough for {enough[0]:,} of {steps:,} steps by the estimate, and for "
-        f"{enough[1]:,} if it takes {slowest:.1f} times as long, as a published run did."
-    ]
+    most, least = (min(int(budget * steps / (factor * plan.gpu_hours)), steps) for factor in factors())
+    return [f"{budget:,.0f} GPU-hours are enough for {between([least, most])} of {steps:,} steps."]
 
 
 def draw_commands(asked: Asked) -> None:

@@ -21,8 +21,8 @@ END = "(end)"
 """Token of a branch that ends where the other goes on."""
 CHOSEN = "chosen step"
 """Series of the rule, which has no line."""
-HEIGHT = 300
-"""Height of the picture with title, legend and axis, pixels."""
+HEIGHT, PLOT = 300, 200
+"""Height of the picture with title and axis, and of its plot alone, pixels."""
 
 
 @dataclass(frozen=True)
@@ -87,19 +87,22 @@ def picture(lines: Mapping[str, Mapping[int, tuple[int, int]]], step: int) -> Pi
         })
         for name, counts in lines.items()
     ]  # fmt: skip
-    frame = pd.concat([*parts, pd.DataFrame({"x": [step], "series": [CHOSEN], "value": [np.nan]})], ignore_index=True)
+    frame = pd.concat(parts, ignore_index=True)
+    panel = charts.Panel(title="share of the answers in a branch", frame=frame, limits=(0.0, 1.0))
+    frame["label"] = charts.ends(panel, PLOT)
+    chosen = pd.DataFrame({"x": [step], "series": [CHOSEN], "value": [np.nan], "label": [np.nan]})
+    frame = pd.concat([frame, chosen], ignore_index=True)
     low, high = float(frame["x"].min()), float(frame["x"].max())
-    return Picture(
-        _spec(tuple(lines), low, high), frame, charts.lines_alt(["share of the answers in a branch"], "rollout step")
-    )
+    return Picture(_spec(tuple(lines), low, high), frame, charts.lines_alt([panel.title], "rollout step"))
 
 
 @lru_cache(maxsize=64)
 def _spec(names: tuple[str, ...], low: float, high: float) -> dict[str, Any]:
-    style = charts.styles(names)
-    margin = charts.MARGIN * max(high - low, 1.0)
-    scale = alt.Scale(domain=[low - margin, max(high, low + 1)], nice=False)
-    axis = alt.Axis(values=charts.round_ticks(low, max(high, low + 1)), ticks=False, labelFlush=True)
+    style = charts.styles(names, legend=False)
+    span = max(high - low, 1.0)
+    right = low + span * (1 + charts.LETTER * max(map(len, names)))
+    scale = alt.Scale(domain=[low - charts.MARGIN * span, right], nice=False)
+    axis = alt.Axis(values=charts.round_ticks(low, low + span), ticks=False, labelFlush=True)
     x = alt.X("x:Q", title="rollout step", axis=axis, scale=scale)
     y = alt.Y("value:Q", scale=alt.Scale(domain=[0, 1]), axis=charts.INSIDE)
     base = alt.Chart().transform_filter(alt.datum.series != CHOSEN)
@@ -114,6 +117,9 @@ def _spec(names: tuple[str, ...], low: float, high: float) -> dict[str, Any]:
         rule,
         base.mark_line(strokeWidth=2).encode(x=x, y=y, **style),
         base.mark_point(size=45, filled=True).encode(x=x, y=y, color=style["color"], tooltip=tips),
+        base.transform_filter("isValid(datum.label)")
+        .mark_text(align="left", dx=6)
+        .encode(x=x, y=alt.Y("label:Q", axis=charts.INSIDE), text="series:N", color=style["color"]),
     ]
     drawn = alt.layer(*layers).properties(title=title, height=HEIGHT).configure_view(strokeWidth=0)
     return charts.specification(drawn)

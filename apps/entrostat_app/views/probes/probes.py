@@ -12,6 +12,7 @@ import streamlit as st
 from ...shared import charts, exports, run_folder, tokens_html
 from ...shared.controls import Control
 from ...shared.plain_text import plain
+from ...shared.room import room
 from . import answers, branches
 from .answers import Name, Step
 
@@ -88,7 +89,7 @@ def draw(root: Path, known: Sequence[str]) -> None:
         st.info(f"The two answers are the same: {len(one['tokens'])} tokens.", icon=":material/visibility:")
     draw_branches(names, steps, known_steps, name, (one["tokens"], other["tokens"]), at)
     st.caption("All answers at these steps")
-    st.dataframe(table(found), hide_index=True, key="probes.table")
+    st.dataframe(table(found), hide_index=True, placeholder="–", key="probes.table")
 
 
 def one_run(side: str, known: Sequence[str], first: str) -> str:
@@ -195,13 +196,14 @@ def draw_branches(
         text = tokens_html.visible(branch.token)
         for run in runs:
             where = f" in run {'AB'[run]}" if len(runs) > 1 else ""
-            label = f"{'branch ' + branch.side if at is not None else 'this answer'}{where}"
+            label = f"{branch.side if at is not None else 'this answer'}{where}"
             counts = branches.shares(known_steps[run], name.probe, branch)
             lines[label] = counts
-            said.append(f"{label}, “{text}”: {branches.fate(counts, steps[run] if len(runs) > 1 else steps[0])}.")
+            about = f"branch {label}" if at is not None else label
+            said.append(f"{about}, “{text}”: {branches.fate(counts, steps[run] if len(runs) > 1 else steps[0])}.")
     drawn = branches.picture(lines, steps[0])
     left, right = st.columns([3, 2], gap="medium")
-    with left:
+    with left, room("branches", branches.HEIGHT):
         charts.show(drawn, key="probes.branches")
     with right:
         st.info(plain("\n\n".join(said)), icon=":material/call_split:")

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 from math import log
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 import numpy as np
@@ -22,9 +22,13 @@ CELLS = (44, 32)
 """Cells of the surface along p and H."""
 LINE_POINTS = 60
 BOUNDARIES = ("e^(−H)", "p*")
+ALIGNED: tuple[Literal["left", "right"], ...] = ("right", "left")
+"""Sides of the names of BOUNDARIES."""
 SHAPES = ("circle", "triangle-up", "square", "diamond")
 NAMES = {name: f"{name}: {what.removesuffix(' token')}" for name, what in QUADRANTS.items()}
 """Names of the quadrants in legends."""
+HEIGHT, PLOT = 400, 320
+"""Height of the pictures of tokens, and of their plots alone, pixels."""
 KEPT, STOPPED = "kept", "stopped or dropped"
 RELATIVE, ABSOLUTE = "p relative to e^(−H)", "p"
 
@@ -43,11 +47,13 @@ def cells(formula: str, arms: int) -> pd.DataFrame:
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def boundaries(arms: int) -> pd.DataFrame:
-    """Return e^(−H), and p* if the other arms share 1 − p geometrically: columns p, entropy, part."""
+    """Return e^(−H), and p* if the other arms share 1 − p geometrically: columns p, entropy, part, and name once."""
     entropy = torch.linspace(0.02, log(arms) - 0.02, LINE_POINTS, dtype=torch.float64)
     lines = {BOUNDARIES[0]: (-entropy).exp(), BOUNDARIES[1]: boundary(entropy, arms)}
-    frames = [pd.DataFrame({"p": p.numpy(), "entropy": entropy.numpy(), "part": name}) for name, p in lines.items()]
-    return pd.concat(frames).dropna()
+    frames = [
+        pd.DataFrame({"p": p.numpy(), "entropy": entropy.numpy(), "part": name}).dropna() for name, p in lines.items()
+    ]
+    return pd.concat(frame.assign(name=frame["part"].where(frame.index == LINE_POINTS // 2)) for frame in frames)
 
 
 def surface_picture(formula: str, arms: int, tokens: RolloutTokens | None) -> Picture:
@@ -74,16 +80,18 @@ def _surface_spec(limit: float, top: float) -> dict[str, Any]:
         scale=alt.Scale(domain=[-limit, 0, limit], scheme="purpleorange", clamp=True),
         legend=alt.Legend(title="ΔH per unit of weight (nats)", orient="top", gradientLength=220, titleLimit=300),
     )
-    dash = alt.StrokeDash(
-        "part:N",
-        scale=alt.Scale(domain=list(BOUNDARIES), range=[[5, 3], [1, 0]]),
-        legend=alt.Legend(title=None, orient="bottom", symbolType="stroke", symbolSize=400),
-    )
+    dashes = alt.Scale(domain=list(BOUNDARIES), range=[[5, 3], [1, 0]])
+    dash = alt.StrokeDash("part:N", scale=dashes, legend=None)
     tips = [alt.Tooltip("p:Q", format=".2f"), alt.Tooltip("entropy:Q", title="H", format=".2f")]
     rects = base.transform_filter(alt.datum.part == "cell").mark_rect(stroke=None)
-    lines = base.transform_filter(alt.FieldOneOfPredicate("part", list(BOUNDARIES))).mark_line(
-        color=COLOURS[2], strokeWidth=3
-    )
+    both = base.transform_filter(alt.FieldOneOfPredicate("part", list(BOUNDARIES)))
+    lines = both.mark_line(color=COLOURS[2], strokeWidth=3)
+    names = [
+        base.transform_filter(alt.datum.name == name)
+        .mark_text(align=align, dx=8 if align == "left" else -8, fontSize=14, fontWeight="bold", color="black")
+        .encode(x=x, y=y, text="name:N")
+        for name, align in zip(BOUNDARIES, ALIGNED, strict=True)
+    ]
     dots = base.transform_filter(alt.datum.part == "token").mark_point(
         filled=True, color=COLOURS[0], stroke="white", strokeWidth=0.5, opacity=0.85
     )
@@ -95,8 +103,9 @@ def _surface_spec(limit: float, top: float) -> dict[str, Any]:
             ),
             lines.encode(x=x, y=y, strokeDash=dash, order="entropy:Q"),
             dots.encode(x=x, y=y, size=size, tooltip=[*tips, "tokens:Q"]),
+            *names,
         )
-        .properties(height=330, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
+        .properties(height=PLOT, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
         .configure_view(strokeWidth=0)
     )
 
@@ -136,12 +145,9 @@ def _token_spec(axis: str, most: float) -> dict[str, Any]:
         x = alt.X("relative:Q", title="p·e^H: right of 1 the token is likely", scale=scale, axis=ticks)
     else:
         x = alt.X("p:Q", title="probability p of the token", scale=alt.Scale(domain=[0, 1], nice=False))
-    y = alt.Y("flow:Q", title="ΔH of the token (nats per unit step)", axis=alt.Axis(format="~g"))
-    size = alt.Size(
-        "weight:Q",
-        scale=alt.Scale(domain=[0, 2], range=[10, 260], clamp=True),
-        legend=alt.Legend(title="weight", orient="bottom", values=[0, 0.5, 1, 2], symbolFillColor=COLOURS[7]),
-    )
+    room = alt.Scale(padding=18)  # for the names in the corners
+    y = alt.Y("flow:Q", title="ΔH of the token (nats per unit step)", axis=alt.Axis(format="~g"), scale=room)
+    size = alt.Size("weight:Q", scale=alt.Scale(domain=[0, 2], range=[10, 260], clamp=True), legend=None)
     tips = [
         "quadrant:N",
         alt.Tooltip("p:Q", format=".4f"),
@@ -156,19 +162,19 @@ def _token_spec(axis: str, most: float) -> dict[str, Any]:
     looks = {"color": _quadrant_colour(), "shape": _quadrant_shape(), "size": size, "tooltip": tips}
     kept = base.transform_filter(alt.datum.kept == KEPT).mark_point(filled=True, opacity=0.75)
     stopped = base.transform_filter(alt.datum.kept == STOPPED).mark_point(filled=False, opacity=1, strokeWidth=1.5)
-    layers = [level, kept.encode(x=x, y=y, **looks), stopped.encode(x=x, y=y, **looks)]
+    layers = [level, kept.encode(x=x, y=y, **looks), stopped.encode(x=x, y=y, **looks), *_corners()]
     if axis == RELATIVE:
         layers.insert(1, base.mark_rule(color=COLOURS[7]).encode(x=alt.datum(1.0, type="quantitative", scale=scale)))
     return charts.specification(
         alt.layer(*layers)
-        .properties(height=330, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
+        .properties(height=PLOT, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
         .configure_view(strokeWidth=0)
     )
 
 
 def comparison_picture(frame: pd.DataFrame, measure: str, title: str) -> Picture:
     """Return the picture of a frame of `token_plans.compared`: a bar for each controller and quadrant."""
-    shown = frame.assign(quadrant=frame["quadrant"].map(NAMES))
+    shown = frame.assign(quadrant=frame["quadrant"].map(NAMES), letter=frame["quadrant"])
     names = tuple(frame["controller"].unique())
     return Picture(
         _comparison_spec(names, measure, title), shown, f"Bars: {title} in each quadrant under {', '.join(names)}."
@@ -184,7 +190,7 @@ def _comparison_spec(controllers: tuple[str, ...], measure: str, title: str) -> 
         "controller:N",
         scale=alt.Scale(domain=list(controllers)),
         title=None,
-        axis=alt.Axis(labelLimit=120, ticks=False),
+        axis=alt.Axis(labelLimit=180, ticks=False),
     )
     inside = alt.YOffset("quadrant:N", sort=names)
     tips = ["controller:N", "quadrant:N", "tokens:Q", alt.Tooltip("value:Q", title=measure, format=".4g")]
@@ -192,22 +198,38 @@ def _comparison_spec(controllers: tuple[str, ...], measure: str, title: str) -> 
     ends = base.mark_point(filled=True, size=70, opacity=1).encode(
         x=x, y=y, yOffset=inside, color=_quadrant_colour(), shape=_quadrant_shape(), tooltip=tips
     )
+    letters = base.mark_text(align="left", dx=7, fontSize=9).encode(
+        x=x, y=y, yOffset=inside, color=_quadrant_colour(), text="letter:N"
+    )
     return charts.specification(
-        (bars + ends)
+        (bars + ends + letters)
         .properties(height=60 * len(controllers), autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
         .configure_view(strokeWidth=0)
     )
 
 
-def _quadrant_legend() -> alt.Legend:
-    return alt.Legend(title=None, orient="top", columns=2, labelLimit=200, symbolOpacity=1)
+def _corners() -> list[Any]:
+    """Return the names of the quadrants as layers, each in the corner where its tokens are."""
+    one = alt.Chart().transform_aggregate(count="count()")
+    found = []
+    for (name, text), colour in zip(NAMES.items(), COLOURS, strict=False):
+        right, below = name in ("I", "IV"), name in ("I", "III")
+        mark = one.mark_text(
+            text=text,
+            align="right" if right else "left",
+            baseline="bottom" if below else "top",
+            dx=-4 if right else 4,
+            fontWeight="bold",
+            color=colour,
+        )
+        across, down = ("width" if right else 0), ("height" if below else 0)
+        found.append(mark.encode(x=alt.value(across), y=alt.value(down)))
+    return found
 
 
 def _quadrant_colour() -> alt.Color:
-    scale = alt.Scale(domain=list(NAMES.values()), range=list(COLOURS[:4]))
-    return alt.Color("quadrant:N", scale=scale, legend=_quadrant_legend())
+    return alt.Color("quadrant:N", scale=alt.Scale(domain=list(NAMES.values()), range=list(COLOURS[:4])), legend=None)
 
 
 def _quadrant_shape() -> alt.Shape:
-    scale = alt.Scale(domain=list(NAMES.values()), range=list(SHAPES))
-    return alt.Shape("quadrant:N", scale=scale, legend=_quadrant_legend())
+    return alt.Shape("quadrant:N", scale=alt.Scale(domain=list(NAMES.values()), range=list(SHAPES)), legend=None)

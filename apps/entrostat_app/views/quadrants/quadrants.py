@@ -12,6 +12,7 @@ from toybandit.token_surface import FORMULAS
 
 from ...shared import bandit, charts, exports, presets, simulations
 from ...shared.controls import Control
+from ...shared.room import room
 from . import quadrant_pictures, token_plans
 
 ASKED = "tokens asked for"
@@ -26,9 +27,12 @@ FORMULA = Control(
     help="exact: the full first-order change, if the other arms share 1 − p geometrically. own logit: STEER's "
     "δ(p, H) = −p(1−p)(log p + H). Ω: −(1−p)(log p + H). OPEFO: −(1−p)²(log p + H). Cov: −(log p + H).",
 )
+MOMENT = Control(
+    key="q.t", label="Moment", symbol="t", unit="rollout", default=10, low=0, help="Rollout whose tokens are shown."
+)
 UPDATE = Control(
     key="q.update",
-    label="Update of the rollout",
+    label="Update",
     default=LAST,
     options=(FIRST, LAST),
     help="In the first update the policy still equals the one that sampled, so nothing is clipped. In the last update "
@@ -36,7 +40,7 @@ UPDATE = Control(
 )
 CUT = Control(
     key="q.cut",
-    label="A token is likely above",
+    label="Likely above",
     default=STEER,
     options=(STEER, EXACT),
     help="e^(−H) is STEER's boundary. At p*, which is never below it, the exact entropy change of a token switches "
@@ -61,61 +65,63 @@ MEASURE = Control(
 MOST = 6
 """Upper limit of controllers beside the run's own."""
 DEFAULT = ("clip_higher", "clip_cov (k=0.02)", "steer", "entropic (tau=0.5, ki=0.05)", "positive_only")
-MOMENT = 10
 
 
 def page() -> None:
     """Draw the surface with a run's tokens, the tokens in their quadrants, and other controllers on these tokens."""
-    st.title("Quadrants")
-    st.caption(
-        "A rewarded token lowers the entropy if it is likely and raises it if it is not; a penalized token does the "
-        "opposite. This makes four quadrants, and the boundary between likely and unlikely is easy to misplace."
-    )
-    presets.draw_links("quadrants")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.title("Quadrants", width="content")
+        presets.draw_links("quadrants")
     with st.sidebar:
         controller = bandit.draw_controller()
         environment = bandit.draw_environment()
         seed = bandit.SEED.draw()
-    tokens, update, exact = None, None, False
     try:
         config = bandit.config(environment, controller)
-        moment, number, exact = draw_moment(config)
-        update = update_or_ask(config, seed, moment, number)
+    except ValueError as error:
+        st.error(str(error))
+        return
+    st.fragment(draw_run)(config, seed, controller.get("target"))
+
+
+def draw_run(config: Config, seed: int, target: float | None) -> None:
+    """Draw the tokens of a moment of a run. target: nats, for other controllers that have one."""
+    moment, number, exact, formula, axis = draw_moment(config)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        surface = room("surface", quadrant_pictures.HEIGHT)
+    with right:
+        points = room("tokens", quadrant_pictures.HEIGHT)
+    tokens, update = None, None
+    try:
+        with points:
+            update = update_or_ask(config, seed, moment, number)
         tokens = None if update is None else token_plans.tokens_of(update)
     except ValueError as error:
         st.error(str(error))
-    left, right = st.columns(2, gap="medium")
-    with left:
-        draw_surface(tokens)
-    with right:
-        if tokens is not None:
-            draw_tokens(tokens, exact)
+    with surface:
+        draw_surface(formula, tokens)
     if update is not None and tokens is not None:
-        draw_controllers(update, tokens, exact, controller.get("target"))
+        with points:
+            draw_tokens(tokens, exact, axis)
+        draw_controllers(update, tokens, exact, target)
 
 
-def draw_moment(config: Config) -> tuple[int, int, bool]:
-    """Draw the controls of the moment; return the rollout, the index of its update, and True if p* is the boundary."""
+def draw_moment(config: Config) -> tuple[int, int, bool, str, str]:
+    """Draw the controls of the moment and of the pictures.
+
+    Return the rollout, the index of its update, True if p* is the boundary, the formula and the horizontal axis.
+    """
     last = config.environment().rollouts - 1
     if st.session_state.get("q.t", 0) > last:
         st.session_state["q.t"] = last
-    left, middle, right = st.columns([2, 1, 1], gap="medium")
-    with left:
-        moment = Control(
-            key="q.t",
-            label="Moment",
-            symbol="t",
-            unit="rollout",
-            default=min(MOMENT, last),
-            low=0,
-            high=last,
-            help="Rollout whose tokens are shown.",
-        ).draw()
-    with middle:
-        number = 0 if UPDATE.draw() == FIRST else -1
-    with right:
-        exact = CUT.draw() == EXACT
-    return moment, number, exact
+    moment = replace(MOMENT, default=min(MOMENT.default, last), high=last)
+    values = []
+    for column, control in zip(st.columns(5, gap="small"), (moment, UPDATE, CUT, FORMULA, AXIS), strict=True):
+        with column:
+            values.append(control.draw())
+    rollout, update, cut, formula, axis = values
+    return rollout, 0 if update == FIRST else -1, cut == EXACT, formula, axis
 
 
 def update_or_ask(config: Config, seed: int, moment: int, number: int) -> Update | None:
@@ -132,15 +138,13 @@ def update_or_ask(config: Config, seed: int, moment: int, number: int) -> Update
 # Surface --------------------------------------------------------------------------------------------------------------
 
 
-def draw_surface(tokens: RolloutTokens | None) -> None:
+def draw_surface(formula: str, tokens: RolloutTokens | None) -> None:
     """Draw the entropy change over p and H, with the tokens of the run."""
-    st.header("Probability and entropy")
-    formula = FORMULA.draw()
     arms = Config().environment().arms
     picture = quadrant_pictures.surface_picture(formula, arms, tokens)
     words = told_surface(formula, tokens)
     charts.show(picture, key="surface")
-    st.write(words)
+    st.caption(words)
     exports.draw(picture, "quadrants-surface", [])
 
 
@@ -160,17 +164,18 @@ def told_surface(formula: str, tokens: RolloutTokens | None) -> str:
 # Tokens ---------------------------------------------------------------------------------------------------------------
 
 
-def draw_tokens(tokens: RolloutTokens, exact: bool) -> None:
+def draw_tokens(tokens: RolloutTokens, exact: bool, axis: str) -> None:
     """Draw the tokens in their quadrants."""
-    st.header("Tokens in their quadrants")
-    axis = AXIS.draw()
     words = told_tokens(tokens, exact)
     if not (tokens.advantage != 0).any():
         st.info(words, icon=":material/visibility:")
         return
     picture = quadrant_pictures.token_picture(tokens, exact=exact, axis=axis)
     charts.show(picture, key="tokens")
-    st.write(f"{words} Hollow tokens get no gradient: they are clipped, or dropped by the controller.")
+    st.caption(
+        f"{words} Larger tokens have more weight. Hollow ones get no gradient: they are clipped, or dropped by the "
+        "controller."
+    )
     exports.draw(picture, "quadrants-tokens", [])
 
 

@@ -86,7 +86,7 @@ def log(name: str, run: ForeignRun) -> Log:
 
 def drop() -> list[str]:
     """Draw the place to drop files; return the names of the runs that were dropped just now."""
-    box = st.expander("Bring your own run", icon=":material/upload_file:", key="runs.bring")
+    box = st.popover("Bring your own run", icon=":material/upload_file:")
     with box:
         files = st.file_uploader(
             "Logs of other trainers",

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 import altair as alt
 import numpy as np
@@ -14,6 +13,7 @@ from ...shared import charts
 from ...shared.charts import Picture
 from ...shared.run_folder import experiment
 from .run_log import LARGEST, Array, Log, Series
+from .run_names import beginning
 
 AXES = {"step": "rollout step", "tokens": "tokens trained on", "time": "training time (s)"}
 TITLES = {
@@ -32,6 +32,8 @@ POINTS = 500
 """Upper limit for the points of a line: a picture has no pixels for more."""
 FEW = 24
 """Largest number of points for which each point is marked."""
+NEAR = 600
+"""Upper limit for the points of a panel that the pointer finds."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +86,7 @@ def _seeds(log: Log) -> set[str]:
 def _name(names: Sequence[str]) -> str:
     if len(names) == 1:
         return names[0]
-    shared = "".join(
-        letters[0] for letters in takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
-    )
-    return f"{shared.rstrip('-_/. ') or names[0]}, {len(names)} runs"
+    return f"{beginning(names).rstrip('-_/. ') or names[0]}, {len(names)} runs"
 
 
 def axis_of(log: Log, axis: str) -> Series | None:
@@ -163,87 +162,140 @@ def shortened(groups: Mapping[str, Sequence[Log]], metrics: Sequence[str]) -> li
     return list(found)
 
 
-def picture(panels: Mapping[str, Sequence[Curve]], axis: str, targets: Sequence[float], height: int) -> Picture:
-    """Return the picture of stacked panels, one per metric. targets: target entropies, drawn in the panel `entropy`."""
+Marks = Mapping[str, Sequence[tuple[int, str]]]
+"""Events of lines by their names: a step and a word each."""
+
+
+def picture(
+    panels: Mapping[str, Sequence[Curve]], axis: str, targets: Sequence[float], height: int, marks: Marks | None = None
+) -> Picture:
+    """Return the picture of stacked panels, one per metric.
+
+    targets: target entropies, drawn in the panel `entropy`. marks: drawn on the lines of the first panel.
+    """
     frames, shapes = [], []
     series = tuple(dict.fromkeys(line.name for lines in panels.values() for line in lines))
+    named = 1 < len(series) <= charts.NAMED and max(map(len, series)) <= charts.LONGEST
     for number, (metric, lines) in enumerate(panels.items()):
-        parts = [_frame(line) for line in lines]
+        parts = [_frame(line, NEAR // len(lines)) for line in lines]
+        if named:
+            whole = pd.concat(parts, ignore_index=True)
+            parts = [whole.assign(label=charts.ends(charts.Panel(title=metric, frame=whole), height))]
+        if number == 0 and marks:
+            parts.append(_marks(lines, marks))
         if metric == "entropy":
             parts.append(pd.DataFrame({"target": list(targets)}))
         frames.append(pd.concat(parts, ignore_index=True).assign(panel=number, metric=metric))
         has_band = any(len(line.raw) > 1 or line.low is not None for line in lines)
         has_raw = any(line.raw is not line.smooth for line in lines)
         few = all(len(line.x) <= FEW for line in lines)
-        shapes.append((TITLES.get(metric, metric), has_band, has_raw, few, metric == "entropy" and bool(targets)))
+        has_targets, has_marks = metric == "entropy" and bool(targets), "event" in frames[-1]
+        held = f"; dashed: target {', '.join(f'{target:g}' for target in targets)}" if has_targets else ""
+        title = f"{TITLES.get(metric, metric)}{held}"
+        shapes.append(Shape(title, has_band, has_raw, few, has_targets, has_marks))
     frame = pd.concat(frames, ignore_index=True)
     x = frame["x"]
-    spec = _spec(tuple(shapes), series, float(x.min()), float(x.max()), AXES[axis], height)
-    return Picture(spec, frame, charts.lines_alt([shape[0] for shape in shapes], AXES[axis]))
+    spec = _spec(tuple(shapes), series, named, float(x.min()), float(x.max()), AXES[axis], height)
+    return Picture(spec, frame, charts.lines_alt([shape.title for shape in shapes], AXES[axis]))
 
 
-def _frame(line: Curve) -> pd.DataFrame:
+def _marks(lines: Sequence[Curve], marks: Marks) -> pd.DataFrame:
+    """Return a row for each event, on its line."""
+    rows = [
+        (line.name, step, float(np.interp(step, line.x, line.smooth.mean(0))), f"{word} {step}")
+        for line in lines
+        for step, word in marks.get(line.name, ())
+    ]
+    return pd.DataFrame(rows, columns=["series", "x", "event", "word"])
+
+
+def _frame(line: Curve, near: int = NEAR) -> pd.DataFrame:
+    """Return the points of a line; `near` of them are found by the pointer."""
     at = charts.thinned(len(line.x), POINTS)
     raw, smooth = line.raw[:, at], line.smooth[:, at]
     band = {"low": smooth.min(0), "high": smooth.max(0)} if len(smooth) > 1 else {}
     if line.low is not None and line.high is not None:
         band = {"low": line.low[at], "high": line.high[at]}
-    return pd.DataFrame({"series": line.name, "x": line.x[at], "value": smooth.mean(0), "raw": raw.mean(0), **band})
+    points = {"series": line.name, "x": line.x[at], "value": smooth.mean(0), "raw": raw.mean(0), **band}
+    return pd.DataFrame(points).assign(near=np.isin(np.arange(len(at)), charts.thinned(len(at), near)))
 
 
-Shape = tuple[str, bool, bool, bool, bool]
-"""Title of a panel, and whether it has bands, raw numbers, few points and targets."""
+class Shape(NamedTuple):
+    """Everything but the numbers of a panel."""
+
+    title: str
+    bands: bool
+    raw: bool
+    few: bool
+    """True if each point is marked."""
+    targets: bool
+    marks: bool
 
 
 @lru_cache(maxsize=256)
 def _spec(
-    shapes: tuple[Shape, ...], series: tuple[str, ...], low: float, high: float, x_title: str, height: int
+    shapes: tuple[Shape, ...], series: tuple[str, ...], named: bool, low: float, high: float, x_title: str, height: int
 ) -> dict[str, Any]:
     pointer = alt.selection_point(
         name="pointer", fields=["x"], nearest=True, on="pointermove", clear="pointerout", empty=False
     )
     high = max(high, low + 1)
-    scale = alt.Scale(domain=[low - charts.MARGIN * (high - low), high], nice=False)
+    room = charts.LETTER * max(map(len, series)) if named else 0.0
+    scale = alt.Scale(domain=[low - charts.MARGIN * (high - low), high + room * (high - low)], nice=False)
     parts = []
     for number, shape in enumerate(shapes):
         last = number == len(shapes) - 1
         ticks = charts.round_ticks(low, high, 6)
         axis = alt.Axis(values=ticks, labels=last, ticks=False, format="~s", labelFlush=True)
         x = alt.X("x:Q", title=x_title if last else None, axis=axis, scale=scale)
-        parts.append(_panel(number, shape, series, x, x_title, pointer).properties(height=height))
-    stacked = alt.vconcat(*parts, spacing=14).resolve_scale(x="shared", color="shared", strokeDash="shared")
-    stacked = charts.sharing(stacked, pointer).configure_view(strokeWidth=0).configure_legend(symbolOpacity=1)
-    return charts.specification(stacked)
+        parts.append(_panel(number, shape, series, named, x, x_title, pointer).properties(height=height))
+    with charts.one_pointer():
+        stacked = alt.vconcat(*parts, spacing=14).resolve_scale(x="shared", color="shared", strokeDash="shared")
+        return charts.specification(stacked.configure_view(strokeWidth=0).configure_legend(symbolOpacity=1))
 
 
-def _panel(number: int, shape: Shape, series: tuple[str, ...], x: alt.X, x_title: str, pointer: alt.Parameter) -> Any:
-    title, has_bands, has_raw, few, has_targets = shape
-    style = charts.styles(series)
+def _panel(
+    number: int,
+    shape: Shape,
+    series: tuple[str, ...],
+    named: bool,
+    x: alt.X,
+    x_title: str,
+    pointer: alt.Parameter,
+) -> Any:
+    style = charts.styles(series, legend=not named)
     base = alt.Chart().transform_filter(alt.datum.panel == number)
     lines = base.transform_filter("isValid(datum.value)")
     y = alt.Y("value:Q", scale=alt.Scale(zero=False), axis=charts.INSIDE)
     layers: list[Any] = []
-    if has_bands:
+
+    def at(field: str) -> alt.Y:
+        return alt.Y(f"{field}:Q", axis=charts.INSIDE)
+
+    if shape.bands:
         area = lines.transform_filter("isValid(datum.low)").mark_area(opacity=0.18)
-        layers.append(area.encode(x=x, y=alt.Y("low:Q", axis=charts.INSIDE), y2="high:Q", color=style["color"]))
-    if has_raw:
+        layers.append(area.encode(x=x, y=at("low"), y2="high:Q", color=style["color"]))
+    if shape.raw:
         faint = lines.mark_line(strokeWidth=1, opacity=0.35)
-        layers.append(faint.encode(x=x, y=alt.Y("raw:Q", axis=charts.INSIDE), color=style["color"]))
-    layers.append(lines.mark_line(strokeWidth=2, point=few).encode(x=x, y=y, **style))
-    if has_targets:
+        layers.append(faint.encode(x=x, y=at("raw"), color=style["color"]))
+    layers.append(lines.mark_line(strokeWidth=2, point=shape.few).encode(x=x, y=y, **style))
+    if named:
+        name = lines.transform_filter("isValid(datum.label)").mark_text(align="left", dx=5)
+        layers.append(name.encode(x=x, y=at("label"), text="series:N", color=style["color"]))
+    if shape.targets:
         target = base.transform_filter("isValid(datum.target)")
-        at = alt.Y("target:Q", axis=charts.INSIDE)
-        layers.append(target.mark_rule(color="#888888", strokeDash=[3, 3]).encode(y=at))
-        label = target.mark_text(align="right", baseline="bottom", dx=-2, color="#888888")
-        label = label.transform_calculate(label="'target ' + format(datum.target, '~g')")
-        layers.append(label.encode(y=at, x=alt.value("width"), text="label:N"))
+        layers.append(target.mark_rule(color="#888888", strokeDash=[3, 3]).encode(y=at("target")))
+    if shape.marks:
+        event = base.transform_filter("isValid(datum.event)").encode(x=x, y=at("event"), color=style["color"])
+        layers += [
+            event.mark_point(shape="triangle-down", filled=True, size=90, opacity=1, yOffset=-7),
+            event.mark_text(dy=-18, fontWeight="bold").encode(text="word:N"),
+        ]
     tips = [
         alt.Tooltip("series:N", title="run"),
         alt.Tooltip("x:Q", title=x_title, format=",.6~g"),
-        alt.Tooltip("value:Q", title=title, format=".4g"),
+        alt.Tooltip("value:Q", title=shape.title, format=".4g"),
         alt.Tooltip("raw:Q", title="raw", format=".4g"),
     ]
-    near = lines.transform_filter(pointer)
-    layers.append(near.mark_rule(color="#888888").encode(x=x))
-    layers.append(near.mark_point(size=45, filled=True).encode(x=x, y=y, color=style["color"], tooltip=tips))
-    return alt.layer(*layers).properties(title=alt.Title(title, anchor="start", fontSize=13, offset=4))
+    layers += charts.pointed(lines.transform_filter("datum.near"), pointer, x, y, style["color"], tips)
+    return alt.layer(*layers).properties(title=alt.Title(shape.title, anchor="start", fontSize=13, offset=4))

@@ -64,7 +64,7 @@ def draw(root: Path, logs: Sequence[Log], name: str, target: float | str | None,
     lines = metrics(log, columns)
     found = measure(lines, {} if log.foreign is not None else log.config, target)
     verdict, *others = words.sections(found)
-    st.subheader(plain(verdict.lines[0]), anchor=False)
+    st.header(plain(verdict.lines[0]), anchor=False)
     if drawn := picture(lines, found.happened):
         charts.show(drawn, key="runs.diagnosis")
     for line in verdict.lines[1:]:

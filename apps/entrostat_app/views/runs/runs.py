@@ -9,11 +9,14 @@ import streamlit as st
 from entrostat.logs.runlog import target_of
 
 from ...shared import charts, exports, run_folder
-from ...shared.controls import Control, Sections
+from ...shared.controls import Control, Named, Sections
 from ...shared.plain_text import plain
+from ...shared.room import room
 from . import foreign_logs, run_curves, run_diagnosis, run_log, winners
 from . import runs_parts as parts
 from .run_log import Log
+from .run_names import shortened
+from .run_verdicts import Verdict, verdict
 
 REFRESH = 2.0
 """Seconds between two reads of the files of a run in progress."""
@@ -23,6 +26,8 @@ FIRST = 4
 """Number of runs shown before the user chooses some."""
 HEIGHTS = {1: 320, 2: 200, 3: 150}
 """Height of a panel in pixels, by the number of panels."""
+AROUND = 68
+"""Height of a panel's title and of its share of the time axis, pixels."""
 SECTIONS = ("Curves", "Diagnosis", "Compare", "Law", "Responses")
 HOW_TO = """toybandit run --env noisy --controller entropic --target 0.6 --out runs/first
 llmtrain train --preset countdown-cpu --controller adaptive_entropy --target 0.45 \\
@@ -60,15 +65,16 @@ BANDS = Control(
 
 def page() -> None:
     """Draw the choice of runs in the sidebar, and one of the sections about them."""
-    st.title("Runs")
-    st.caption("Runs of toybandit, llmtrain and other trainers, from the folder given to entrostat-app --runs.")
+    heading = st.container(horizontal=True, vertical_alignment="center")
+    heading.title("Runs", width="content")
     root = run_folder.folder()
     try:
         found = run_folder.names(root)
     except ValueError as error:
         st.error(plain(str(error)))
         return
-    new = foreign_logs.drop()
+    with heading:
+        new = foreign_logs.drop()
     dropped = foreign_logs.dropped()
     if not found and not dropped:
         explain(root)
@@ -82,17 +88,20 @@ def page() -> None:
         again = f"{name!r} was dropped in another session: drop the file again"
         problem = again if name.endswith(foreign_logs.MARK) else run_folder.problem(root, name, found)
         st.error(plain(problem))
-    section = Sections(key="runs.show", label="Section", default=SECTIONS[0], options=SECTIONS, help="").draw()
+    with heading:
+        section = Sections(key="runs.show", label="Section", default=SECTIONS[0], options=SECTIONS, help="").draw()
     if known and "runs" not in st.query_params and "runs" not in st.session_state:  # set here, so that links name them
-        st.session_state["runs"] = st.query_params["runs"] = run_folder.newest(root, known, FIRST)
+        st.session_state["runs"] = run_folder.newest(root, known, FIRST)
     if new:
         st.session_state["runs"] = [*new, *st.session_state.get("runs", st.query_params.get_all("runs"))][:MOST]
     with st.sidebar:
-        chosen = Control(
+        names = (*dropped, *known)
+        chosen = Named(
             key="runs",
             label="Runs",
             default=(),
-            options=(*dropped, *known),
+            options=names,
+            words=shortened(names),
             help="Folders with a config.yaml and a metrics.jsonl, and logs of other trainers.",
         ).draw()
         live = LIVE.draw()
@@ -171,8 +180,10 @@ def curve_settings(logs: Sequence[Log]) -> dict[str, Any]:
 def draw_curves(
     root: Path, logs: Sequence[Log], metrics: Sequence[str], axis: str, smoothing: float, bands: bool
 ) -> None:
-    """Draw a panel for each metric with a line for each experiment."""
+    """Draw the verdict on each experiment, and a panel for each metric with a line for each of them."""
     groups = run_curves.experiments(logs) if bands else {log.name: [log] for log in logs}
+    short = shortened(list(groups))
+    groups = {short[name]: found for name, found in groups.items()}
     panels = {metric: run_curves.curves(groups, metric, axis, smoothing) for metric in metrics[:MOST]}
     panels = {metric: lines for metric, lines in panels.items() if lines}
     if not metrics:
@@ -182,13 +193,18 @@ def draw_curves(
         known = "" if axis == "step" else f" against {run_curves.AXES[axis]}: choose the time axis step"
         st.info(f"None of these runs has logged these metrics{known}.")
         return
+    verdicts = {name: verdict(root, name, found) for name, found in groups.items()}
+    draw_verdicts(verdicts)
     targets = sorted({t for log in logs if (t := target_of(log.config)) is not None})
     moving = run_curves.moving_targets(groups, axis) if "entropy" in panels else []
     drawn = {key: [*lines, *moving] if key == "entropy" else lines for key, lines in panels.items()}
-    picture = run_curves.picture(drawn, axis, targets, HEIGHTS.get(len(panels), charts.HEIGHT))
+    marks = {name: found.marks for name, found in verdicts.items() if found.marks and axis == "step"}
+    picture = run_curves.picture(drawn, axis, targets, HEIGHTS.get(len(panels), charts.HEIGHT), marks)
     left, right = st.columns([3, 2], gap="medium")
-    with left:
+    with left, room("curves", len(panels) * (HEIGHTS.get(len(panels), charts.HEIGHT) + AROUND)):
         charts.show(picture, key="runs.curves")
+        if short.keys() != set(short.values()):
+            st.caption(plain("; ".join(f"{text}: {name}" for name, text in short.items() if text != name)))
     with right:
         st.info(plain(notice(panels, groups, axis)), icon=":material/visibility:")
         absent = [name for name in groups if not all(any(c.name == name for c in lines) for lines in panels.values())]
@@ -199,6 +215,17 @@ def draw_curves(
         if any(len(line.x) > run_curves.POINTS for lines in panels.values() for line in lines):
             st.caption(f"Long lines are thinned to {run_curves.POINTS} points, in the files below as well.")
     exports.draw(picture, "runs", parts.commands(root, logs))
+
+
+def draw_verdicts(verdicts: Mapping[str, Verdict]) -> None:
+    """Draw the sentence of each verdict, with the names of the experiments that it is about if there are several."""
+    about: dict[str, list[str]] = {}
+    for name, found in sorted(verdicts.items(), key=lambda item: not item[1].marks):
+        about.setdefault(found.sentence, []).append(name)
+    if len(verdicts) == 1:
+        st.header(plain(next(iter(about))), anchor=False)
+        return
+    st.markdown("\n".join(f"- **{plain(', '.join(names))}**: {plain(told)}" for told, names in about.items()))
 
 
 def basis(panels: Sequence[Sequence[run_curves.Curve]], axis: str) -> str:
@@ -214,7 +241,7 @@ def basis(panels: Sequence[Sequence[run_curves.Curve]], axis: str) -> str:
 
 def notice(panels: Mapping[str, Sequence[run_curves.Curve]], groups: Mapping[str, Sequence[Log]], axis: str) -> str:
     """Return notes on the curves, made from their unsmoothed numbers; a paragraph each."""
-    logs = [log for found in groups.values() for log in found]
+    logs = {name if len(logs) == 1 else log.name: log for name, logs in groups.items() for log in logs}
     found = []
     for metric, lines in panels.items():
         name = metric if "/" in metric else metric.capitalize().replace("_", " ")
@@ -226,12 +253,12 @@ def notice(panels: Mapping[str, Sequence[run_curves.Curve]], groups: Mapping[str
     several = [lines for lines in panels.values() if len(lines) > 1]
     if several:
         found.append(basis(several, axis))
-    for log in logs if "entropy" in panels else ():
+    for name, log in logs.items() if "entropy" in panels else ():
         held = target_of(log.config)
         if held is not None and "entropy" in log.metrics:
             late = parts.held(log, "entropy")
             found.append(
-                f"{log.name} has a target of {held:g} nats: over its last third, the mean is {late:.3g}, "
+                f"{name} has a target of {held:g} nats: over its last third, the mean is {late:.3g}, "
                 f"{late - held:+.2g} from the target."
             )
     if any(len(line.raw) > 1 for lines in panels.values() for line in lines):

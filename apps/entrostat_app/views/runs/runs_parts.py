@@ -17,10 +17,11 @@ from entrostat.logs.runlog import target_of
 from toybandit.trajectory import last_third
 
 from ...shared import charts, exports, run_folder, tokens_html
-from ...shared.controls import Control
+from ...shared.controls import Control, Named
 from ...shared.plain_text import plain
 from . import run_curves, run_law, run_log
 from .run_log import Log
+from .run_names import shortened
 
 MOST = 8
 """Upper limit for samples of one step that are shown."""
@@ -88,11 +89,12 @@ def draw_compare(root: Path, logs: Sequence[Log], metrics: Sequence[str]) -> Non
     """Draw last values, and configuration keys that differ."""
     st.header("Final values")
     st.caption("Each metric: its last value, and its mean over the last third of the run. Click a heading to sort.")
-    table = ends(logs, metrics)
+    short = shortened([log.name for log in logs])
+    table = ends(logs, metrics).replace({"run": short})
     numbers = {name: st.column_config.NumberColumn(format="%.4g") for name in table.columns[3:]}
     st.dataframe(table, hide_index=True, column_config=numbers, key="runs.ends")
     st.header("Differences in configuration")
-    differing = run_folder.differences({log.name: log.config for log in logs})
+    differing = run_folder.differences({short[log.name]: log.config for log in logs})
     if differing:
         frame = pd.DataFrame(differing).T.rename_axis("setting").reset_index()
         st.dataframe(frame, hide_index=True, key="runs.differences")
@@ -118,12 +120,9 @@ def ends(logs: Sequence[Log], metrics: Sequence[str]) -> pd.DataFrame:
 
 def one_run(logs: Sequence[Log], first: str) -> str:
     """Draw the choice of one run; return its name."""
-    return Control(
-        key="runs.one",
-        label="Run",
-        default=first,
-        options=tuple(log.name for log in logs),
-        help="One of the runs above.",
+    names = tuple(log.name for log in logs)
+    return Named(
+        key="runs.one", label="Run", default=first, options=names, words=shortened(names), help="One of the runs above."
     ).draw()
 
 

@@ -11,34 +11,31 @@ from toybandit.claims.registry import QUICK
 from toybandit.trials import Outcome
 
 from ...shared import charts, exports, presets
-from ...shared.controls import Control
+from ...shared.controls import Control, Named
 from ...shared.plain_text import plain
-from ...shared.trial_words import badges, difference, meaning, met, told
+from ...shared.room import room
+from ...shared.trial_words import badges, difference, meaning, met, sentence, told
 from . import trial_pictures
 
 ALL = "all papers"
 FIRST = "thm1-centred"
 """Claim that is shown if the URL names none."""
+VERDICT, PICTURE = 150, 400
+"""Heights that are kept free for the verdict and the picture, pixels."""
 
 
 def page() -> None:
-    """Draw one claim: statement, assumptions, live experiment and the check of `toybandit verify`; then all claims."""
+    """Draw one claim: sentence, verdict, live experiment and the check of `toybandit verify`; then all claims."""
     st.title("Theorems")
-    st.caption(
-        "Each claim of the papers as a small experiment. Move a slider until an assumption breaks: does the claim "
-        "still hold?"
-    )
-    presets.draw_links("theorems")
     for problem in plug_ins():
         st.warning(plain(problem))
-    with st.sidebar:
-        name = choose()
-        case = CLAIMS[name].live
-        values = draw_parameters(case) if case else {}
-    st.header(name, anchor=False)
+    name = choose()
+    claim = CLAIMS[name]
+    st.header(plain(sentence(claim.words)), anchor=False)
+    if claim.live:
+        st.fragment(draw_trial)(claim.live)
+    st.header("The claim in its paper", anchor=False)
     draw_claim(name)
-    if case:
-        draw_trial(case, values)
     st.header("Check by `toybandit verify`", anchor=False)
     draw_measurement(name)
     st.header("All claims", anchor=False)
@@ -54,14 +51,35 @@ def plug_ins() -> list[str]:
 def choose() -> str:
     """Draw the choice of paper and claim; return the claim's name."""
     papers = (ALL, *dict.fromkeys(claim.paper for claim in CLAIMS.values()))
-    paper = Control(
-        key="paper", label="Paper", default=ALL, options=papers, help="Paper whose claims can be chosen below."
-    ).draw()
+    left, middle, right = st.columns([2, 6, 2], gap="small", vertical_alignment="bottom")
+    with left:
+        paper = Control(key="paper", label="Paper", default=ALL, options=papers, help="Paper of the claims.").draw()
     names = tuple(name for name, claim in CLAIMS.items() if paper in (ALL, claim.paper))
     if st.session_state.get("claim") not in (None, *names):
         del st.session_state["claim"]
     default = FIRST if FIRST in names else names[0]
-    return Control(key="claim", label="Claim", default=default, options=names, help="Name in the report.").draw()
+    with middle:
+        control = Named(
+            key="claim",
+            label="Claim",
+            default=default,
+            options=names,
+            words=sentences(),
+            help="Move a slider until an assumption breaks: does the claim still hold?",
+        )
+        name: str = control.draw()
+    with right:
+        presets.draw_links("theorems")
+    return name
+
+
+def sentences() -> dict[str, str]:
+    """Return the sentence of each claim, by name; claims with the same words have their assumption, too."""
+    found = [claim.words for claim in CLAIMS.values()]
+    return {
+        name: sentence(claim.words if found.count(claim.words) == 1 else f"{claim.words} ({claim.assumption})")
+        for name, claim in CLAIMS.items()
+    }
 
 
 def controls(case: Live) -> dict[str, Control]:
@@ -75,15 +93,21 @@ def controls(case: Live) -> dict[str, Control]:
 
 
 def draw_parameters(case: Live) -> dict[str, Any]:
-    """Draw the sliders of a trial and buttons that set them; return their values by parameter key."""
-    st.divider()
+    """Draw the controls that turn the verdict, and the others folded; return their values by parameter key."""
+    found = controls(case)
+    values = {key: found[key].draw() for key in case.turned}
     with st.container(horizontal=True):
         turned = {**case.start, **case.turned}
         st.button(
             "Flip the verdict", icon=":material/flip:", on_click=put, args=(case, turned), help=plain(turning(case))
         )
         st.button("As claimed", icon=":material/restart_alt:", on_click=put, args=(case, case.start))
-    return {key: control.draw() for key, control in controls(case).items()}
+    others = {key: control for key, control in found.items() if key not in values}
+    if others:
+        linked = any(control.key in st.query_params for control in others.values())
+        with st.expander("Other settings", expanded=linked):
+            values |= {key: control.draw() for key, control in others.items()}
+    return {key: values[key] for key in found}
 
 
 def put(case: Live, values: Mapping[str, Any]) -> None:
@@ -99,12 +123,12 @@ def turning(case: Live) -> str:
 
 
 def draw_claim(name: str) -> None:
-    """Draw paper, statement, the paper's words, assumption and our threshold."""
+    """Draw source, statement, assumption and our threshold."""
     claim = CLAIMS[name]
     st.caption(plain(f"{claim.paper}, {claim.source}"))
     if claim.latex:
         st.markdown(rf"$\displaystyle {claim.latex}$", text_alignment="center")  # keys cannot scroll st.latex
-    texts = {"Says": claim.words, "Assumes": claim.assumption, "Our threshold": claim.threshold}
+    texts = {"Assumes": claim.assumption, "Our threshold": claim.threshold}
     st.markdown("  \n".join(f"**{title}** {plain(text)}." for title, text in texts.items() if text))
 
 
@@ -114,21 +138,24 @@ def run(_case: Live, name: str, values: tuple[tuple[str, Any], ...]) -> Outcome:
     return _case.run(**dict(values))
 
 
-def draw_trial(case: Live, values: Mapping[str, Any]) -> None:
-    """Draw the live experiment: picture, verdict and badges of the assumptions."""
-    try:
-        outcome = run(case, case.claim, tuple(values.items()))
-    except ValueError as error:
-        st.error(plain(str(error)))
-        return
-    picture = trial_pictures.picture(outcome)
-    left, right = st.columns([3, 2], gap="medium")
+def draw_trial(case: Live) -> None:
+    """Draw the live experiment: verdict and controls on the left, the picture on the right."""
+    left, right = st.columns([2, 3], gap="medium")
     with left:
-        charts.show(picture, key="trial")
-        st.caption(difference(outcome))
-    with right:
+        verdict = room("verdict", VERDICT)
+        values = draw_parameters(case)
+    with right, room("trial", PICTURE):
+        try:
+            outcome = run(case, case.claim, tuple(values.items()))
+        except ValueError as error:
+            st.error(plain(str(error)))
+            return
+        drawn = trial_pictures.picture(outcome)
+        charts.show(drawn, key="trial-picture")
+        st.caption(f"{plain(case.trial.meaning)} {difference(outcome)}")
+    with verdict:
         draw_verdict(case, values, outcome)
-    exports.draw(picture, f"theorems-{case.claim}", [])
+    exports.draw(drawn, f"theorems-{case.claim}", [])
 
 
 def draw_verdict(case: Live, values: Mapping[str, Any], outcome: Outcome) -> None:
@@ -137,11 +164,11 @@ def draw_verdict(case: Live, values: Mapping[str, Any], outcome: Outcome) -> Non
         if met(case, values):
             st.badge("Assumption met", icon=":material/check:", color="green")
         for text in badges(case, values):
-            st.badge(plain(text), icon=":material/warning:", color="orange")
+            text = plain(text).replace("\\[", "[").replace("\\]", "]")  # st.badge escapes brackets itself
+            st.badge(text, icon=":material/warning:", color="orange")
     show, icon = (st.success, ":material/check_circle:") if outcome.holds else (st.warning, ":material/cancel:")
     show(plain(outcome.verdict), icon=icon)
-    st.markdown(plain(case.trial.meaning))
-    st.info(plain(notice(case, values, outcome)), icon=":material/visibility:")
+    st.caption(plain(notice(case, values, outcome)))
 
 
 def notice(case: Live, values: Mapping[str, Any], outcome: Outcome) -> str:
@@ -190,6 +217,8 @@ def draw_table() -> None:
         hide_index=True,
         width="stretch",
         height=320,
+        row_height=56,
+        column_config={"claim": st.column_config.TextColumn(width=700)},
         key="claims",
         on_select=follow,
         selection_mode="single-row",
@@ -198,8 +227,9 @@ def draw_table() -> None:
 
 def table() -> pd.DataFrame:
     """Return a row for each claim, in the order of the report."""
-    rows = [(name, claim.expected, claim.paper, claim.source, claim.assumption) for name, claim in CLAIMS.items()]
-    return pd.DataFrame(rows, columns=["claim", "known verdict", "paper", "source", "assumes"])
+    words = sentences()
+    rows = [(words[name], claim.expected, claim.paper) for name, claim in CLAIMS.items()]
+    return pd.DataFrame(rows, columns=["claim", "known verdict", "paper"])
 
 
 def follow() -> None:

@@ -89,15 +89,23 @@ def test_over_time_holds_every_seed(outcomes):
     assert "target" not in set(comparison.over_time(outcomes, 0.7).frame["series"])
 
 
-def test_one_legend_for_both_panels(outcomes):
-    first, second = comparison.over_time(outcomes, 0.8).spec["vconcat"]
-
+def test_names_are_at_the_lines_or_in_one_legend(outcomes):
     def legends(panel):
         encodings = [layer["encoding"].get(channel) for layer in panel["layer"] for channel in ("color", "strokeDash")]
         return [encoding["legend"] for encoding in encodings if encoding and encoding.get("legend")]
 
+    assert not any(map(legends, comparison.over_time(outcomes, 0.8).spec["vconcat"]))
+    long = replace(outcomes[0], contender=replace(outcomes[0].contender, label="a name that is too long"))
+    first, second = comparison.over_time([long, *outcomes[1:]], 0.8).spec["vconcat"]
     assert legends(first)
     assert not legends(second)
+
+
+def test_short_names_leave_settings_out_where_one_is_left():
+    lines = ("entropic kp=1", "entropic kp=2", "thermostat rate=0.05", "as it was: grpo")
+    contenders, _ = parse_all(lines, PAGE, 0.8)
+    found = comparison.short_names([comparison.Outcome(c, None, {}) for c in contenders])
+    assert list(found.values()) == ["entropic kp=1", "entropic kp=2", "thermostat", "as it was"]
 
 
 def test_words_are_made_of_the_numbers(outcomes):
@@ -262,7 +270,7 @@ def test_the_page_at_its_defaults():
     assert not found.exception
     assert not found.error
     assert set(table(found).index) == set(compare.DEFAULT)
-    assert [header.value for header in found.header] == ["Over time", "Reward against entropy", "Standings"]
+    assert [header.value for header in found.header] == ["Standings"]
     assert not found.code
     found.session_state["compare-export"] = True
     found.run()
@@ -290,7 +298,7 @@ def test_a_move_changes_the_numbers_and_leaves_pins():
 def test_only_those_with_a_target_answer_to_it():
     found = app(contenders=["grpo", "thermostat rate=0.05"], rollouts="40")
     before = table(found)["entropy"]
-    found.sidebar.slider(key="target").set_value(1.2).run()
+    found.slider(key="target").set_value(1.2).run()
     after = table(found)["entropy"]
     assert after["grpo"] == before["grpo"]
     assert after["thermostat rate=0.05"] > before["thermostat rate=0.05"]
@@ -363,13 +371,14 @@ def test_names_for_pins():
 
 
 def test_numbers_as_text():
-    assert compare.interval(0.25, 0.5, 2) == "0.25–0.50"
-    assert compare.interval(7, np.inf, 0) == "7–never"
-    assert compare.interval(np.inf, np.inf, 0) == "never"
-    assert compare.interval(np.nan, np.nan, 2) == ""
+    assert compare.measured(0.3, 0.25, 0.5) == "0.300 ± 0.125"
+    assert compare.measured(0.3, 0.3, 0.3) == compare.measured(0.3, np.nan, np.nan) == "0.300"
+    assert compare.measured(np.nan, np.nan, np.nan) is None
+    assert compare.settling(9.0, 7.0, np.inf) == "   9 (7–never)"
+    assert compare.settling(np.inf, np.inf, np.inf) == "never"
+    assert compare.settling(np.nan, np.nan, np.nan) is None
     texts = [compare.padded(value) for value in (9.0, 10.0, 120.0, np.inf)]
     assert texts == sorted(texts)
-    assert compare.padded(np.nan) is None
 
 
 # In the browser ---------------------------------------------------------------------------------------------------

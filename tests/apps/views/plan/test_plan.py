@@ -13,6 +13,7 @@ from entrostat_app.views.plan import against, next_commands
 from entrostat_app.views.plan.asked import ask
 from llmtrain.plan.gpu import GIB
 from llmtrain.plan.headroom import headroom
+from llmtrain.plan.published import PUBLISHED, ratio
 
 LINE = {
     "entropy": 0.5,
@@ -57,17 +58,25 @@ def root(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_numbers_are_those_of_the_plan(root):
+def test_hours_and_money_are_those_that_published_runs_took(root):
     app = open_page(plan__room="false")
     plan = ask("", "h100", 8, {}, room=False).plan
+    taken = [plan.gpu_hours / ratio(run) for run in PUBLISHED]
     shown = {metric.label: metric.value for metric in app.metric}
-    assert shown["GPU-hours"] == f"{plan.gpu_hours:,.0f}"
-    assert shown["Hours"] == f"{plan.gpu_hours / 8:,.1f}"
-    assert shown["Free in rollout"] == "0.0 GiB"
-    assert shown["Free in training"] == f"{headroom(plan)['training'] / GIB:.1f} GiB"
+    assert shown["GPU-hours"] == f"{min(taken):,.0f}–{max(taken):,.0f}"
+    assert shown["Hours"] == f"{min(taken) / 8:,.0f}–{max(taken) / 8:,.0f}"
+    app.number_input(key="plan.price").set_value(4.0).run()
+    shown = {metric.label: metric.value for metric in app.metric}
+    assert shown["Cost"] == f"${4 * min(taken):,.0f}–{4 * max(taken):,.0f}"
+
+
+def test_room_is_left_free_in_memory(root):
+    app = open_page(plan__room="false")
+    free = re.compile(r"rollout ([\d.]+) GiB")
+    assert free.search(app.info[0].value)[1] == "0.0"
     app.toggle(key="plan.room").set_value(True).run()
-    free = {metric.label: metric.value for metric in app.metric}["Free in rollout"]
-    assert float(free.split()[0]) >= 0.05 * plan.layout.gpu.memory / GIB
+    plan = ask("", "h100", 8, {}, room=True).plan
+    assert float(free.search(app.info[0].value)[1]) == pytest.approx(headroom(plan)["rollout"] / GIB, abs=0.05)
 
 
 def test_a_recipe_brings_its_settings(root):
@@ -84,9 +93,9 @@ def test_a_recipe_brings_its_settings(root):
 def test_a_budget_is_told_in_steps(root):
     app = open_page(plan__budget="100")
     plan = ask("", "h100", 8, {}, room=True).plan
-    steps = re.search(r"enough for (\d+) of 200 steps by the estimate, and for (\d+)", app.info[0].value)
-    assert int(steps[1]) == int(100 / (plan.gpu_hours / 200))
-    assert 0 < int(steps[2]) < int(steps[1])
+    steps = re.search(r"enough for (\d+)–(\d+) of 200 steps", app.info[0].value)
+    taken = sorted(int(100 * 200 * ratio(run) / plan.gpu_hours) for run in PUBLISHED)
+    assert [int(steps[1]), int(steps[2])] == taken
 
 
 def test_what_cannot_be_is_one_line_with_its_fix(root):

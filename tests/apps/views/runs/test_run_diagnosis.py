@@ -50,14 +50,14 @@ def test_it_says_what_the_command_says(root):
     app = opened()
     found = measure(read_metrics(root / "fallen"), CONFIG)
     assert found.entropy.collapse == 37
-    drawn = "\n".join(element.value for element in (*app.markdown, *app.subheader, *app.caption))
+    drawn = "\n".join(element.value for element in (*app.markdown, *app.header, *app.caption))
     for section in (*words.sections(found), *map(words.told, advise(found))):
         for line in section.lines:
             assert plain(line) in drawn
     assert [tab.label for tab in app.tabs][:3] == ["TRL", "verl", "llmtrain"]
     pasted = [text for one in advise(found) for text in one.settings.values()]
     assert [code.value for code in app.code] == pasted
-    assert app.subheader[0].value == plain("Entropy fell from 0.6 nats to 0.1 by step 37.")
+    assert app.header[0].value == plain("Entropy fell from 0.6 nats to 0.1 by step 37.")
     titles = [expander.label for expander in app.expander]
     assert [title for title in titles if title.startswith("Do not expect a wider clip")]
 
@@ -93,7 +93,7 @@ def test_a_log_opens_with_its_verdict_and_the_tab_of_its_trainer(root, name, ind
     lines = [f'{{"step": {s}, "data": {{"{name}": {0.9 if s < 20 else 0.1}, "reward": {s / 60}}}}}' for s in range(60)]
     (root / "theirs.jsonl").write_text("\n".join(lines))
     app = opened(runs="theirs.jsonl")
-    assert app.subheader[0].value == plain("Entropy fell from 0.9 nats to 0.1 by step 20.")
+    assert app.header[0].value == plain("Entropy fell from 0.9 nats to 0.1 by step 20.")
     assert {tabs.default_tab_index for tabs in tab_containers(app.main)} == {index}
 
 
@@ -123,6 +123,6 @@ def test_a_column_of_another_name_is_asked_for(root):
     app = opened(runs="mine.jsonl")
     asked = app.selectbox(key="runs.is_entropy")
     assert asked.options == ["mine/entropy_of_policy"]
-    assert "Entropy fell" not in app.subheader[0].value
+    assert "Entropy fell" not in app.header[0].value
     asked.set_value("mine/entropy_of_policy").run()
-    assert app.subheader[0].value.startswith("Entropy fell from 0.9 nats")
+    assert app.header[0].value.startswith("Entropy fell from 0.9 nats")

@@ -85,14 +85,14 @@ def test_seeds_are_joined_and_parted(root):
     assert "Bands range" in app.info[0].value
     app.toggle(key="runs.bands").set_value(False).run()
     assert "Bands range" not in app.info[0].value
-    assert "llm/seed\\-1" in app.info[0].value
+    assert "seed\\-1" in app.info[0].value
 
 
 def test_smoothing_moves_no_word(root):
     app = open_page()
     app.toggle(key="runs.bands").set_value(False).run()
     first = app.info[0].value
-    assert "highest in llm/seed" in first
+    assert "highest in seed" in first
     app.slider(key="runs.smooth").set_value(0.98).run()
     assert app.info[0].value == first
 
@@ -147,7 +147,7 @@ def test_runs_left_out_are_counted(root, monkeypatch):
     monkeypatch.setattr(view.run_folder, "MOST_RUNS", 2)
     app = open_page(runs=["llm/seed-0", "short"])
     assert "The newest 2 of 3 runs can be chosen. Left out: 1." in texts(app)
-    assert app.multiselect(key="runs").options == ["llm/seed-0", "llm/seed-1"]
+    assert app.multiselect(key="runs").options == ["seed-0", "seed-1"]
     assert "older than the 2 runs" in app.error[0].value
 
 
@@ -195,7 +195,7 @@ def test_a_run_that_cannot_be_read_is_named_and_others_are_shown(root):
 def test_the_comparison(root):
     app = open_page(runs=["llm/seed-0", "llm/seed-1"], runs__show="Compare")
     ends, differences = (element.value for element in app.dataframe)
-    assert ends["run"].tolist() == ["llm/seed-0", "llm/seed-1"]
+    assert ends["run"].tolist() == ["seed-0", "seed-1"]
     lines = [json.loads(line) for line in (root / "llm/seed-0/metrics.jsonl").read_text().splitlines()]
     assert ends["entropy"][0] == lines[-1]["entropy"]
     assert ends["entropy, last third"][0] == pytest.approx(np.mean([line["entropy"] for line in lines[-13:]]))
@@ -299,7 +299,7 @@ def test_logs_of_other_trainers_in_the_folder(root):
     chosen = ["trl/chart.csv::b", "trl/checkpoint-40/trainer_state.json"]
     app = open_page(runs=chosen, runs__show="Compare")
     listed = app.multiselect(key="runs").options
-    assert listed == ["llm/seed-0", "llm/seed-1", "short", "trl/chart.csv::a", *chosen]
+    assert listed == ["seed-0", "seed-1", "short", "chart.csv::a", "chart.csv::b", "trainer_state.json"]
     assert app.dataframe[0].value["state"].tolist() == ["imported", "imported"]
     assert app.dataframe[0].value["reward"].tolist() == [0.5, 0.9]
     assert not app.error
