@@ -8,12 +8,14 @@ Floors are those of the import-linter contracts in pyproject.toml: a room import
 import ast
 import textwrap
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch
+
+from entrostat.about.colours import PALETTE
 
 ROOT = Path(__file__).parents[1]
 CODE = {
@@ -23,11 +25,11 @@ CODE = {
 }
 WAYS = {
     "entrostat": {
-        "advantages": "rewards of a group become advantages",
+        "advantages": "rewards become advantages",
         "tokens": "a mini-batch becomes Tokens",
         "chaining": "each part of a chain gets the tokens it reads",
-        "controllers": "rules set weights, bonuses and masks",
-        "surrogates": "the surrogate clips or reweights the ratio",
+        "controllers": "rules set weights and masks",
+        "surrogates": "the surrogate clips ratios",
         "plan": "a Plan gives the loss of any slice",
     },
     "toybandit": {
@@ -36,7 +38,7 @@ WAYS = {
         "rollout": "arms are drawn and paid",
         "control": "the controller plans each pass",
         "simulator": "passes over the rollout",
-        "updates": "a gradient becomes a step on the logits",
+        "updates": "a gradient moves the logits",
         "trajectory": "entropy and reward of all runs",
     },
     "llmtrain": {
@@ -51,9 +53,12 @@ WAYS = {
     },
 }
 """Rooms that a token passes, in order, and what happens there."""
+ORANGE = PALETTE[1]
 LEFT_OUT = {"__main__", "moved", "demo"}
-WIDTH, FLOOR, GAP = 13.0, 1.05, 0.012
-"""Width of a picture and height of a floor, inches; distance of rooms as a share of the width."""
+WIDTH, GAP, LINE = 8.0, 0.08, 0.165
+"""Width of a picture, half the distance of rooms, and height of a line of text, inches."""
+ABREAST, LETTER, MOST = 3, 0.069, 3
+"""Most rooms in a row, width of a letter (inches), and most lines of an idea."""
 
 
 def floors(package: str) -> list[list[str]]:
@@ -79,54 +84,69 @@ def idea(package: str, room: str) -> str:
 
 
 def rows(package: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of rooms with their floor's number; a floor of many rooms takes two rows."""
+    """Yield the rows of rooms with their floor's number; a floor of many rooms takes several rows."""
     for number, names in enumerate(floors(package)):
-        size = -(-len(names) // (2 if len(names) > 4 else 1))
+        size = -(-len(names) // -(-len(names) // ABREAST))
         for start in range(0, len(names), size):
             yield number, names[start : start + size]
 
 
+def lines_of(package: str, name: str, width: float) -> list[str]:
+    """Return the idea of a room `width` inches wide in lines, with the step of the way in the room as the last one."""
+    wrapped = textwrap.wrap(idea(package, name), int((width - 4 * GAP) / LETTER), max_lines=MOST, placeholder=" …")
+    return [*wrapped, *([WAYS[package][name]] if name in WAYS[package] else [])]
+
+
 def draw(package: str) -> None:
     """Write the picture of a package."""
-    found, way = list(rows(package)), list(WAYS[package])
-    figure, axes = plt.subplots(figsize=(WIDTH, FLOOR * len(found)))
-    for level, (number, names) in enumerate(found):
-        axes.axhspan(-level - 0.5, -level + 0.5, color="0.95" if number % 2 else "1", zorder=0)
-        for i, name in enumerate(names):
-            step = way.index(name) + 1 if name in way else 0
-            room(axes, package, name, i / len(names) + GAP, (i + 1) / len(names) - GAP, -level, step)
-    axes.set(xlim=(0, 1), ylim=(-len(found) + 0.5, 0.5))
+    found = [
+        (number, {name: lines_of(package, name, WIDTH / len(names)) for name in names})
+        for number, names in rows(package)
+    ]
+    heights = [LINE * (2.1 + max(map(len, texts.values()))) + 2 * GAP for _, texts in found]
+    figure, axes = plt.subplots(figsize=(WIDTH, sum(heights)))
+    top = sum(heights)
+    axes.set(xlim=(0, WIDTH), ylim=(0, top))
+    for (number, texts), height in zip(found, heights, strict=True):
+        axes.axhspan(top - height, top, color="0.95" if number % 2 else "1", zorder=0)
+        for i, (name, text) in enumerate(texts.items()):
+            wide = WIDTH / len(texts)
+            room(axes, package, name, text, (i * wide + GAP, top - height + GAP, wide - 2 * GAP, height - 2 * GAP))
+        top -= height
     axes.axis("off")
     figure.subplots_adjust(0, 0, 1, 1)
     out = ROOT / f"docs/architecture/{package}.png"
     out.parent.mkdir(exist_ok=True)
-    figure.savefig(out, dpi=110)
+    figure.savefig(out, dpi=150)
     plt.close(figure)
 
 
-def room(axes: Axes, package: str, name: str, left: float, right: float, y: float, step: int) -> None:
-    """Draw one room: its name, its size, its idea, and the step of the way in it; 0 for none."""
-    box = FancyBboxPatch(
-        (left, y - 0.42),
-        right - left,
-        0.84,
-        boxstyle="round,pad=0,rounding_size=0.006",
-        facecolor="#fff4e5" if step else "white",
-        edgecolor="tab:orange" if step else "0.55",
-        mutation_aspect=WIDTH,
+def room(axes: Axes, package: str, name: str, text: Sequence[str], place: tuple[float, float, float, float]) -> None:
+    """Draw one room: its name, its size and its text. place: left, bottom, width and height, inches."""
+    left, bottom, width, height = place
+    step = list(WAYS[package]).index(name) + 1 if name in WAYS[package] else 0
+    axes.add_patch(
+        FancyBboxPatch(
+            (left, bottom),
+            width,
+            height,
+            boxstyle="round,pad=0,rounding_size=0.06",
+            facecolor="#fff4e5" if step else "white",
+            edgecolor=ORANGE if step else "0.55",
+        )
     )
-    axes.add_patch(box)
-    lines = sum(len(file.read_text().splitlines()) for file in files(package, name))
-    x = left + 0.006
-    axes.text(x, y + 0.25, name, va="center", fontsize=11, weight="bold")
-    axes.text(right - 0.006, y + 0.25, f"{lines:,} lines", va="center", ha="right", fontsize=8, color="0.5")
-    wrapped = textwrap.wrap(idea(package, name), int(175 * (right - left)))
-    text = "\n".join(wrapped[:2]) + (" …" if len(wrapped) > 2 else "")
-    axes.text(x, y + 0.11, text, va="top", fontsize=8.5, color="0.25")
-    if step:
-        number = {"boxstyle": "circle,pad=0.2", "facecolor": "tab:orange", "edgecolor": "none"}
-        axes.text(x + 0.008, y - 0.29, str(step), ha="center", va="center", fontsize=8.5, color="white", bbox=number)
-        axes.text(x + 0.022, y - 0.29, WAYS[package][name], va="center", fontsize=9, color="#b35900")
+    x, y = left + GAP, bottom + height - LINE
+    size = sum(len(file.read_text().splitlines()) for file in files(package, name))
+    axes.text(x, y, name, va="center", fontsize=10, weight="bold")
+    axes.text(left + width - GAP, y, f"{size:,} lines", va="center", ha="right", fontsize=8, color="0.4")
+    for i, line in enumerate(text):
+        y -= LINE * (1.15 if i == 0 else 1)
+        if step and i == len(text) - 1:
+            number = {"boxstyle": "circle,pad=0.15", "facecolor": ORANGE, "edgecolor": "none"}
+            axes.text(x + 0.07, y, str(step), ha="center", va="center", fontsize=8, color="white", bbox=number)
+            axes.text(x + 0.22, y, line, va="center", fontsize=8.5, color="#a34700")
+        else:
+            axes.text(x, y, line, va="center", fontsize=8.5, color="0.25")
 
 
 if __name__ == "__main__":
