@@ -27,6 +27,7 @@ def test_the_site_builds_without_a_warning(tmp_path):
     for address in re.findall(r'src="\.\./(published/[^"]+)"', live):
         assert (site / address).stat().st_size > 10_000
     assert live.count("<iframe") == 3
+    assert (site / "index.html").read_text().count('<iframe src="published/playground/index.html"') == 1
 
 
 def test_a_fold_holds_its_section_and_nothing_is_lost():
