@@ -3,7 +3,8 @@ llmtrain.plan or a run log.
 
     entrostat-app --runs runs
 
-    launch.py, main.py    the command that starts the server, and the script that the server runs
+    launch.py             the command that starts the server
+    server.py, main.py    the server, and the script that it runs for each session
     menu.py               the pages in their order
     views/                a folder for each page: its controls, pictures and texts
     publish/              pages that need no Python, and entrostat_command.py for `entrostat publish`

@@ -14,7 +14,7 @@ from entrostat import __version__
 from entrostat.settings.commandline import one_line_errors, parse_flags
 from entrostat.settings.installation import missing
 
-MAIN = Path(__file__).parent / "main.py"
+MAIN = Path(__file__).parent / "server.py"
 RUNS = "ENTROSTAT_RUNS"
 """Environment variable with the folder of run logs."""
 ENVIRONMENTS = "ENTROSTAT_ENVIRONMENTS"

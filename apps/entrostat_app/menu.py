@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+SCRIPT = Path(__file__).with_name("main.py")
+"""Script that the server runs for each session."""
 STYLE = """
 [data-testid=stMainBlockContainer] { padding: 3.8rem 2rem 2rem }
 [data-testid=stMainBlockContainer] > [data-testid=stVerticalBlock] { gap: .6rem }

@@ -18,8 +18,6 @@ from entrostat_app.browser.headless import chromium, chromium_path, server
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-MAIN = Path(__file__).parents[2] / "apps" / "entrostat_app" / "main.py"
-
 
 class OfTheApp(pytest.Module):
     """Test file that is skipped if the explorer's dependencies are not installed."""

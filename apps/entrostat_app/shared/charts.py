@@ -267,4 +267,5 @@ def round_ticks(low: float, high: float, count: int = 8) -> list[float]:
 
 def show(picture: Picture, key: str, *, width: Literal["stretch", "content"] = "stretch") -> None:
     """Draw the picture at the page's width, or at its own width."""
-    st.vega_lite_chart(picture.frame, dict(picture.spec), width=width, alt=picture.alt, key=key)
+    spec = {**picture.spec, "data": {"name": "numbers"}, "datasets": {"numbers": picture.frame}}
+    st.vega_lite_chart(spec=spec, width=width, alt=picture.alt, key=key)

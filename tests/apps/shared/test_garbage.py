@@ -5,7 +5,7 @@ import gc
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from entrostat_app.launch import MAIN
+from entrostat_app.menu import SCRIPT
 from entrostat_app.shared.garbage import spare_modules
 
 
@@ -14,6 +14,6 @@ def test_modules_are_spared():
     spare_modules.cache_clear()
     objects = [[] for _ in range(10_000)]
     before = gc.get_freeze_count()
-    assert not AppTest.from_file(str(MAIN), default_timeout=60).run().exception
+    assert not AppTest.from_file(str(SCRIPT), default_timeout=60).run().exception
     assert gc.get_freeze_count() >= before + len(objects)
     assert len(gc.get_objects()) < gc.get_freeze_count()

@@ -5,8 +5,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from entrostat_app.launch import MAIN
-from entrostat_app.menu import PAGES
+from entrostat_app.menu import PAGES, SCRIPT
 from entrostat_app.shared import bandit, simulations
 from entrostat_app.shared.controls import query
 from entrostat_app.shared.presets import PRESETS
@@ -130,7 +129,7 @@ OWN = ("passes", "states", "rollouts")
 @pytest.mark.slow
 @pytest.mark.parametrize("pressed", ["Reset", "Deterministic rewards"])
 def test_what_one_page_has_by_default_stays_there(pressed):
-    app = AppTest.from_file(MAIN, default_timeout=60)
+    app = AppTest.from_file(SCRIPT, default_timeout=60)
     visit(app, "compare")
     click(app, pressed)
     assert [app.sidebar.slider(key=key).value for key in OWN] == [2, 8, 40]
@@ -143,7 +142,7 @@ def test_what_one_page_has_by_default_stays_there(pressed):
 
 @pytest.mark.slow
 def test_what_was_moved_goes_along():
-    app = AppTest.from_file(MAIN, default_timeout=60)
+    app = AppTest.from_file(SCRIPT, default_timeout=60)
     visit(app, "")
     app.sidebar.slider(key="lr").set_value(1.5).run()
     visit(app, "compare")
@@ -153,12 +152,12 @@ def test_what_was_moved_goes_along():
 
 @pytest.mark.slow
 def test_reset_and_presets_leave_the_controls_of_other_pages():
-    app = AppTest.from_file(MAIN, default_timeout=60)
+    app = AppTest.from_file(SCRIPT, default_timeout=60)
     visit(app, "compare")
-    app.sidebar.slider(key="seeds").set_value(2).run()
+    app.slider(key="seeds").set_value(2).run()
     visit(app, "")
     click(app, "Positives only")
     assert any(PRESETS["positives-only"].notice in info.value for info in app.info)
     click(app, "Reset")
     visit(app, "compare")
-    assert app.sidebar.slider(key="seeds").value == 2
+    assert app.slider(key="seeds").value == 2

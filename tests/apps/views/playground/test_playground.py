@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from entrostat_app.launch import ENVIRONMENTS, MAIN
+from entrostat_app.launch import ENVIRONMENTS
+from entrostat_app.menu import SCRIPT
 from entrostat_app.shared import bandit, exports, simulations
 from entrostat_app.views.playground import playground
 from toybandit import Config
@@ -14,7 +15,7 @@ SMALL = {"states": 4, "rollouts": 12, "passes": 2}
 
 
 def app(**state: str) -> AppTest:
-    found = AppTest.from_file(str(MAIN), default_timeout=60)
+    found = AppTest.from_file(str(SCRIPT), default_timeout=60)
     for key, value in {"view": playground.VIEWS[1], **state}.items():
         found.query_params[key.replace("__", ".")] = value
     return found.run()
@@ -24,7 +25,7 @@ def app(**state: str) -> AppTest:
     ("link", "shown"), [({}, TITLE), ({"picture.target": "0.4"}, TITLE), ({"lr": "2.0"}, "Playground")]
 )
 def test_a_link_with_values_of_the_playground_opens_it(link, shown):
-    found = AppTest.from_file(str(MAIN), default_timeout=60)
+    found = AppTest.from_file(str(SCRIPT), default_timeout=60)
     for key, value in link.items():
         found.query_params[key] = value
     found.run()

@@ -3,7 +3,7 @@
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
-from entrostat_app.launch import MAIN
+from entrostat_app.menu import SCRIPT
 from entrostat_app.views.playground import side_by_side
 from toybandit import picture
 from toybandit.picture import HELD, PLAIN, TARGET
@@ -23,7 +23,7 @@ def test_the_panels_have_the_runs_and_before_them_the_target_alone():
 
 
 def test_a_prediction_is_answered_and_the_slider_moves_the_answer():
-    app = AppTest.from_file(str(MAIN), default_timeout=120).run()
+    app = AppTest.from_file(str(SCRIPT), default_timeout=120).run()
     assert "Choose an answer" in app.info[0].value
     app.radio(key="picture-guess").set_value(PLAIN).run()
     assert app.warning[0].value == f"**Not as predicted.** {picture.verdict(side_by_side.both(TARGET))[1]}"

@@ -43,7 +43,7 @@ def texts(found: AppTest) -> str:
 
 def sentence(found: AppTest) -> str:
     """Return the sentence of the claim that is shown, without escapes."""
-    return found.header[0].value.replace("\\", "")
+    return found.header[0].value.replace("\\", "").replace("\u2060", "")
 
 
 def verdict(found: AppTest) -> str:
