@@ -39,7 +39,7 @@ def test_time_left_is_by_the_pace_after_the_first_count(monkeypatch):
     for done, seconds in enumerate((20, 2, 2, 2), 4):
         now[0] += seconds
         bar.show(completed=done)
-        assert done > 4 or bar.left() == "3:00"
+        assert done > 4 or bar.left() == "…"
     now[0] += 1
     assert bar.left() == "0:11"
     now[0] += 60

@@ -14,7 +14,7 @@ from .run_log import Log, Series
 
 
 class Verdict(NamedTuple):
-    """What happened in an experiment."""
+    """Verdict on an experiment."""
 
     sentence: str
     marks: tuple[tuple[int, str], ...]

@@ -61,8 +61,13 @@ class Bar:
         return time.monotonic() - self.said >= SAY_EVERY
 
     def left(self) -> str:
-        """Return the time left, such as 5:40, at the mean pace after the first count, which takes longer."""
-        (first, began), (done, moved) = self.times[1 if len(self.times) > 2 else 0], self.times[-1]
+        """Return the time left, such as 5:40, at the mean pace after the first count, which takes much longer.
+
+        … before the second count.
+        """
+        if len(self.times) < 3 and self.done < self.total:
+            return "…"
+        (first, began), (done, moved) = self.times[-2:]
         pace = (moved - began) / max(done - first, 1)
         return clock_time(max(0.0, pace * (self.total - done) - (time.monotonic() - moved)))
 
