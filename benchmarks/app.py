@@ -20,9 +20,11 @@ from playwright.sync_api import Browser, Page
 
 from entrostat.logs.runlog import RunLog
 from entrostat_app.browser.headless import chromium, server, settled
+from entrostat_app.browser.screenshots import PREDICTION
 from toybandit.trials import TRIALS
 
 FIGURE = "[data-testid=stVegaLiteChart] svg"
+PLAYGROUND = "?view=Playground"
 TRAP = "learn?start=0.2"
 """First lesson of the course, with its slider, which has 12 positions, at the lowest one."""
 TOKENS = 1000
@@ -121,18 +123,20 @@ def main() -> None:
     print(f"trials: median {median(times_of.values()):.0f} ms; slowest: {slowest}")
     with tempfile.TemporaryDirectory() as runs, server(Path(runs)) as url, chromium() as browser:
         write_probes(Path(runs), TOKENS)
-        first_figures(browser, url, 1)  # warms the server
-        firsts = first_figures(browser, url, given.visits)
+        first_figures(browser, f"{url}/{PLAYGROUND}", 1)  # warms the server
+        firsts = first_figures(browser, f"{url}/{PLAYGROUND}", given.visits)
         print(f"first figure: median {median(firsts):.2f} s, greatest {max(firsts):.2f} s, of {given.visits} visits")
         moves = given.moves
         for place, key, most, shown, chart in (
-            ("", "lr", moves, LINES, 0),
-            ("", "t", moves, LINES, 1),
+            (PLAYGROUND, "lr", moves, LINES, 0),
+            (PLAYGROUND, "t", moves, LINES, 1),
             (TRAP, "start", 11, LINES, 0),
             (PROBES, "probes-step", 20, ANSWERS, 0),
         ):
             page = browser.new_page()
             page.goto(f"{url}/{place}")
+            if place == TRAP:
+                page.locator(PREDICTION).click()
             page.wait_for_selector(FIGURE)
             settled(page)
             times = redraws(page, key, min(moves, most), shown, chart)

@@ -5,7 +5,7 @@ from typing import Any
 
 from toybandit.claims import CLAIMS
 
-from ..shared.trial_words import told
+from ..shared.trial_words import sentence, told
 from .claim_grid import Grid
 from .whole_page import Section, as_json
 
@@ -29,9 +29,8 @@ def _html(grid: Grid, entries: list[dict[str, Any]]) -> str:
     value = f"{entries[at]['value']} {parameter.unit}".strip()
     data = {"unit": parameter.unit, "entries": entries}
     return f"""<section id="{escape(name)}" class="claim">
-<h1>{escape(claim.name)}</h1>
-<p class="source">{escape(f"{claim.paper}, {claim.source}")}</p>
-<p class="words">{escape(_sentence(claim.words))}</p>
+<h1>{escape(sentence(claim.words))}</h1>
+<p class="source">{escape(f"{claim.paper}, {claim.source}: {claim.name}")}</p>
 <svg role="img" viewBox="0 0 400 240"></svg>
 <div class="control">
 <label for="{escape(name)}.slider">{escape(label)}</label>
@@ -43,7 +42,7 @@ aria-valuetext="{escape(value)}" autocomplete="off">
 <div class="more">
 <p class="meaning"></p>
 <p class="difference"></p>
-<p>{escape(_sentence(grid.case.trial.meaning))}</p>
+<p>{escape(sentence(grid.case.trial.meaning))}</p>
 <p>{escape(label)}: {escape(f"{parameter.help} {grid.case.note(parameter.key)}".strip())}</p>
 <p>Assumes {escape(claim.assumption)}.{f" Other values: {escape(_listed(others))}." if others else ""}</p>
 </div>
@@ -56,12 +55,6 @@ def _verdict(entry: dict[str, Any]) -> str:
     if "error" in entry:
         return f"<strong>Not measurable here:</strong> {escape(entry['error'])}"
     return f"<strong>{'Holds' if entry['holds'] else 'Fails'} here:</strong> {escape(entry['because'])}"
-
-
-def _sentence(text: str) -> str:
-    """Return the text with a capital letter and a full stop."""
-    text = text if text.endswith(".") else f"{text}."
-    return text[:1].upper() + text[1:]
 
 
 def _listed(values: dict[str, str]) -> str:

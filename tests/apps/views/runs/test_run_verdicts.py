@@ -21,7 +21,7 @@ def fallen(name: str, step: int, low: int) -> Log:
 
 def test_the_step_of_the_fall_is_marked():
     found = verdict(ROOT, "one", [fallen("one", 20, 50)])
-    assert found.sentence == "Entropy fell from 0.6 nats to 0.05 by step 50."
+    assert found.sentence == "Entropy fell from 0.6 nats to 0.05 by step 50 (below a third from step 20)."
     assert found.marks == ((20, "fell"),)
 
 

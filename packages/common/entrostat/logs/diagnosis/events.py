@@ -106,7 +106,9 @@ class Happened(NamedTuple):
         """All events in a sentence; empty if there are none."""
         parts = []
         if self.fell:
-            parts.append(f"entropy fell from {self.first:.3g} nats to {self.fell.low:.3g} by step {self.fell.low_step}")
+            step, low, low_step = self.fell
+            early = f" (below a third from step {step})" if step < low_step else ""
+            parts.append(f"entropy fell from {self.first:.3g} nats to {low:.3g} by step {low_step}{early}")
         if self.exploded:
             step, high = self.exploded
             came = f"exploded from step {step} (up to {high:.3g} nats)"
