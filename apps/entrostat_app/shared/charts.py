@@ -159,7 +159,7 @@ def ends(panel: Panel, height: int) -> np.ndarray:
     values, found = panel.frame["value"], np.full(len(panel.frame), np.nan)
     last = values.dropna().groupby(panel.frame["series"], sort=False).apply(lambda line: line.index[-1])
     places = values[last].sort_values(kind="stable")
-    shown = panel.frame[[column for column in ("value", "low", "high") if column in panel.frame]]
+    shown = panel.frame[[column for column in ("value", "low", "high", "raw") if column in panel.frame]]
     low, high = panel.limits or (shown.min(axis=None), shown.max(axis=None))
     found[panel.frame.index.get_indexer(places.index)] = apart(places.to_numpy(), ROW / height * (high - low))
     return found

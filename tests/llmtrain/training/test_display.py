@@ -70,6 +70,12 @@ def test_a_line_fits_the_terminal(width, numbers):
     assert all(len(line) <= width and line.startswith(f"step 120/300{numbers}") for line in lines)
 
 
+def test_a_gap_that_rounds_to_nothing_has_no_sign_of_its_own():
+    """Half a hundredth below the target is +0.00, not −0.00."""
+    (line,) = shown(piped(), [{"entropy": 0.2599}], done=119)
+    assert "H 0.26 → 0.26 (+0.00, " in line
+
+
 def test_a_run_without_a_target_has_only_the_entropy():
     line = shown(piped(), [{}], controller=make("grpo"))[0]
     assert line.startswith("step 1/300  H 0.31  reward 0.31")

@@ -32,6 +32,8 @@ POINTS = 500
 """Upper limit for the points of a line: a picture has no pixels for more."""
 FEW = 24
 """Largest number of points for which each point is marked."""
+WORD = 0.12
+"""Room of an event's words, as a share of the time axis."""
 NEAR = 600
 """Upper limit for the points of a panel that the pointer finds."""
 
@@ -189,10 +191,11 @@ def picture(
         has_band = any(len(line.raw) > 1 or line.low is not None for line in lines)
         has_raw = any(line.raw is not line.smooth for line in lines)
         few = all(len(line.x) <= FEW for line in lines)
-        has_targets, has_marks = metric == "entropy" and bool(targets), "event" in frames[-1]
+        has_targets = metric == "entropy" and bool(targets)
+        sides = tuple(sorted(set(frames[-1]["below"].dropna()))) if "below" in frames[-1] else ()
         held = f"; dashed: target {', '.join(f'{target:g}' for target in targets)}" if has_targets else ""
         title = f"{TITLES.get(metric, metric)}{held}"
-        shapes.append(Shape(title, has_band, has_raw, few, has_targets, has_marks))
+        shapes.append(Shape(title, has_band, has_raw, few, has_targets, sides))
     frame = pd.concat(frames, ignore_index=True)
     x = frame["x"]
     spec = _spec(tuple(shapes), series, named, float(x.min()), float(x.max()), AXES[axis], height)
@@ -200,13 +203,18 @@ def picture(
 
 
 def _marks(lines: Sequence[Curve], marks: Marks) -> pd.DataFrame:
-    """Return a row for each event, on its line."""
+    """Return a row for each event, on its line; one close behind an event that is told above is told below."""
     rows = [
         (line.name, step, float(np.interp(step, line.x, line.smooth.mean(0))), f"{word} {step}")
         for line in lines
         for step, word in marks.get(line.name, ())
     ]
-    return pd.DataFrame(rows, columns=["series", "x", "event", "word"])
+    found = pd.DataFrame(sorted(rows, key=lambda row: row[1]), columns=["series", "x", "event", "word"])
+    room, last, below = WORD * max(float(line.x[-1] - line.x[0]) for line in lines), -np.inf, []
+    for step in found["x"]:
+        below.append(step - last < room)
+        last = last if below[-1] else step
+    return found.assign(below=below)
 
 
 def _frame(line: Curve, near: int = NEAR) -> pd.DataFrame:
@@ -229,7 +237,8 @@ class Shape(NamedTuple):
     few: bool
     """True if each point is marked."""
     targets: bool
-    marks: bool
+    sides: tuple[bool, ...]
+    """Sides of the events' words: True if some are below the line, False if some are above."""
 
 
 @lru_cache(maxsize=256)
@@ -285,11 +294,12 @@ def _panel(
     if shape.targets:
         target = base.transform_filter("isValid(datum.target)")
         layers.append(target.mark_rule(color="#888888", strokeDash=[3, 3]).encode(y=at("target")))
-    if shape.marks:
-        event = base.transform_filter("isValid(datum.event)").encode(x=x, y=at("event"), color=style["color"])
+    for below in shape.sides:
+        side, triangle = (1, "triangle-up") if below else (-1, "triangle-down")
+        event = base.transform_filter(alt.datum.below == below).encode(x=x, y=at("event"), color=style["color"])
         layers += [
-            event.mark_point(shape="triangle-down", filled=True, size=90, opacity=1, yOffset=-7),
-            event.mark_text(dy=-18, fontWeight="bold").encode(text="word:N"),
+            event.mark_point(shape=triangle, filled=True, size=90, opacity=1, yOffset=7 * side),
+            event.mark_text(dy=18 * side, fontWeight="bold").encode(text="word:N"),
         ]
     tips = [
         alt.Tooltip("series:N", title="run"),

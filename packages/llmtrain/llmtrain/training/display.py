@@ -185,7 +185,7 @@ class TrainDisplay(Bar):
         numbers = {
             "step": f"step {self.done}/{self.total}",
             "H": f"H {_nats(now.entropy)}" + ("" if now.target is None else f" → {_nats(now.target)}"),
-            "gap": "" if now.target is None else f"{now.gap:+.2f}".replace("-", "−"),
+            "gap": "" if now.target is None else f"{round(now.gap, 2) + 0.0:+.2f}".replace("-", "−"),
             "actuator": next((f"{one.name} {one.value:.2g}".replace("-", "−") for one in now.actuators), ""),
             "reward": f"reward {self.seen['reward']:.2f}",
             "pass": next(

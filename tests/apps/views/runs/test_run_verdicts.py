@@ -39,3 +39,12 @@ def test_marks_lie_on_the_line_of_their_run():
     frame = run_curves.picture(panels, "step", [], 150, {"a": [(20, "fell")]}).frame
     (mark,) = frame[frame["event"].notna()].to_dict("records")
     assert (mark["series"], mark["x"], mark["event"], mark["word"]) == ("a", 20, pytest.approx(0.1), "fell 20")
+
+
+def test_words_that_would_cover_each_other_are_on_both_sides():
+    groups = {name: [fallen(name, step, 55)] for name, step in (("a", 20), ("b", 24), ("c", 40))}
+    panels = {"entropy": run_curves.curves(groups, "entropy", "step", 0.0)}
+    marks = {name: [(step, "fell")] for name, step in (("a", 20), ("b", 24), ("c", 40))}
+    frame = run_curves.picture(panels, "step", [], 150, marks).frame
+    marked = frame[frame["event"].notna()]
+    assert dict(zip(marked["series"], marked["below"], strict=True)) == {"a": False, "b": True, "c": False}
