@@ -10,7 +10,7 @@ from ..shared import bandit
 from ..shared.trial_words import told
 from ..views.learn import learn, linked_words
 from ..views.learn.lessons import LESSONS, NEITHER, SEEDS, Lesson, last_entropy, margin
-from .curve_data import legend, panel
+from .curve_data import coloured, legend, panel
 from .playground_page import SLIDERS, slider
 from .playground_page import bandit as problem
 from .whole_page import Section, as_json
@@ -95,6 +95,7 @@ def _html(number: int, lesson: Lesson, found: list[dict[str, Any]]) -> str:
         f'<svg role="img" class="curves" data-panel="{which}"></svg>'
         for which, _ in zip(linked_words.PANELS, found[at]["panels"], strict=False)
     )
+    names = [*lesson.names, *([learn.TARGET] if held else [])]
     papers = "; ".join(f'<a href="{escape(s.address)}">{escape(s.name)}</a>' for s in lesson.sources)
     label = f"{move.label}, {move.symbol}" if move.symbol else move.label
     before = f'<a href="#{name(number - 1)}">Back</a>' if number > 1 else ""
@@ -107,7 +108,7 @@ def _html(number: int, lesson: Lesson, found: list[dict[str, Any]]) -> str:
 <h1>{number}. {escape(lesson.title)}</h1>
 <p class="words">{linked_words.html(lesson.setting)}</p>
 <fieldset><legend>Predict: {escape(lesson.question)}</legend>{choices}</fieldset>
-{legend([*lesson.names, *([learn.TARGET] if held else [])])}
+{coloured(this, names)}{legend(names)}
 <div class="stage">{stage}</div>
 <div class="control">
 <label for="{this}.slider">{escape(label)}</label>

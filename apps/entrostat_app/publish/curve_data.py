@@ -1,10 +1,11 @@
-"""Lines as data of a page, and the legend that names them."""
+"""Lines as data of a page, their colours, and the legend that names them."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
 from ..shared.charts import Panel, thinned
+from ..shared.palette import styles
 from .claim_grid import rounded
 
 DIGITS = 4
@@ -26,6 +27,17 @@ def panel(given: Panel, names: Sequence[str], most: int) -> dict[str, Any]:
             columns = {key: columns[key] for key in "xy"}
         series.append({"style": names.index(name) if name in names else f"{len(names)} target", **columns})
     return {"title": given.title, "series": series}
+
+
+def coloured(section: str, names: Sequence[str]) -> str:
+    """Return the style of the lines s0, s1, … of a section, in the order of their names; section: its id."""
+    rules = []
+    for number, (colour, dash) in enumerate(styles(names)):
+        dashes = " ".join(map(str, dash)) if dash[1] else "none"
+        rules.append(f"#{section} .s{number} {{ stroke: {colour}; stroke-dasharray: {dashes} }}")
+        rules.append(f"#{section} .band.s{number} {{ stroke: none; fill: {colour} }}")
+        rules.append(f"#{section} .raw.s{number} {{ stroke-dasharray: none }}")
+    return f"<style>{' '.join(rules)}</style>"
 
 
 def legend(names: Iterable[str], controls: bool = False) -> str:

@@ -10,7 +10,7 @@ from ..shared import charts, run_folder
 from ..views.runs import run_curves, runs, runs_parts
 from ..views.runs.run_curves import Curve
 from ..views.runs.run_log import Log
-from .curve_data import DIGITS, legend, rounded
+from .curve_data import DIGITS, coloured, legend, rounded
 from .whole_page import Section, as_json
 
 SCRIPTS = ("page.js", "curves.js", "runs.js")
@@ -79,7 +79,7 @@ def compared(logs: Sequence[Log]) -> Section:
 <h1>{escape(_title(groups))}</h1>
 {_metrics("compare", panels)}
 <svg role="img" class="curves"></svg>
-{legend(groups, controls=True)}
+{coloured("compare", list(groups))}{legend(groups, controls=True)}
 <div class="verdict" role="status" aria-live="polite">{"".join(verdicts)}</div>
 {_smoothing("compare")}
 <div class="more">
@@ -100,13 +100,14 @@ def index(logs: Sequence[Log]) -> Section:
     cards, pictures = [], []
     for name, group in groups.items():
         own = {metric: [line for line in lines if line.name == name] for metric, lines in panels.items()}
-        pictures.append([_lines(lines, [name], INDEX_POINTS) for lines in own.values()])
+        pictures.append([_lines(lines, list(groups), INDEX_POINTS) for lines in own.values()])
         numbers = "".join(_of_metric("span", number, escape(_ends(lines))) for number, lines in enumerate(own.values()))
         state = ", ".join(dict.fromkeys(f"{log.state}, step {log.last_step}" for log in group))
         cards.append(f"""<article><h2>{escape(name)}</h2>
 <p class="source">{escape(state)}</p><p>{numbers}</p><svg role="img" class="curves"></svg></article>""")
     html = f"""<section id="runs" class="runs">
 <h1>{len(logs)} runs, {len(groups)} experiments</h1>
+{coloured("runs", list(groups))}
 {_metrics("runs", panels)}
 {_smoothing("runs")}
 <div class="cards">{"".join(cards)}</div>

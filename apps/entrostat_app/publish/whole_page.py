@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from ..shared.palette import COLOURS, DASHES
+from ..shared.palette import COLOURS
 
 FOLDER = Path(__file__).parent
 GENERATOR = "entrostat publish"
@@ -53,13 +53,8 @@ def as_json(data: dict[str, Any]) -> str:
 
 
 def _style() -> str:
-    """Return the style sheet, with a colour and a dash for each of the lines s0, s1, …"""
-    text = _file("page.css").replace("MEASURED", COLOURS[0]).replace("PREDICTED", COLOURS[1])
-    for number, (colour, dash) in enumerate(zip(COLOURS, DASHES, strict=True)):
-        dashes = " ".join(map(str, dash)) if dash[1] else "none"
-        text += f"\nsvg .s{number} {{ stroke: {colour}; stroke-dasharray: {dashes} }}"
-        text += f"\nsvg .band.s{number} {{ fill: {colour} }}"
-    return text
+    """Return the style sheet."""
+    return _file("page.css").replace("MEASURED", COLOURS[0]).replace("PREDICTED", COLOURS[1])
 
 
 def _file(name: str) -> str:
