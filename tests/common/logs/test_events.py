@@ -24,7 +24,8 @@ def test_a_fall_and_an_explosion_after_it():
     assert happened.fell == Fall(5, 0.1, 15)
     assert happened.exploded == (25, 6.0)
     assert happened.told == (
-        "Entropy fell from 0.9 nats to 0.1 by step 15 (below a third from step 5), then exploded from step 25 (up to 6 nats)."
+        "Entropy fell from 0.9 nats to 0.1 by step 15 (below a third from step 5), "
+        "then exploded from step 25 (up to 6 nats)."
     )
 
 
