@@ -56,7 +56,7 @@ def test_a_student_predicts_and_is_answered(screen, url):
     figure = screen.locator(FIGURE)
     figure.wait_for()
     settled(screen)
-    slider = screen.get_by_role("slider", name="First target")
+    slider = screen.get_by_role("slider", name="Target of the thermostat")
     assert_on_screen(screen, question, slider, screen.get_by_text("As predicted."), figure)
     drawn = figure.bounding_box()
     assert place["y"] <= drawn["y"]

@@ -14,21 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from toybandit import Trajectory
+from toybandit import Trajectory, picture
+from toybandit.picture import HELD, PLAIN
 from toybandit.trajectory import last_third
 
 from ...shared import bandit, simulations
 from ...shared.controls import Control
 from ...shared.presets import PRESETS
 
-SEEDS = (0, 1, 2, 3)
+SEEDS = picture.SEEDS
 CONFIDENCE = 0.95
-NEITHER = "no difference"
+NEITHER = picture.NEITHER
 """Answer if the seeds do not tell the runs apart."""
-LAST = 0.05
-"""Last target of the lesson on the trap, nats."""
-HELD, FREE = "thermostat", "GRPO"
-"""Names of the runs of the lesson on the trap."""
 
 Settings = Mapping[str, Any]
 """Values of the playground's controls that differ from their defaults."""
@@ -142,18 +139,8 @@ def preset(name: str, **changes: Any) -> dict[str, Any]:
     return {**PRESETS[name].query, **{key.replace("__", "."): value for key, value in changes.items()}}
 
 
-TRAP = preset("trap", lr=9.0, group=32, passes=1, rollouts=60)
-"""Settings of GRPO in the trap, with fewer and larger steps than the preset's, so that the picture redraws quickly."""
-
-
 FORGETS = {"env": bandit.SHARED, "f.pool": "128", "f.lr": 0.3, "f.rollouts": 120}
 """Settings of GRPO where prompts share weights, with fewer prompts, so that a table of them is small."""
-
-
-def falling(start: float) -> dict[str, Any]:
-    """Return the settings of a thermostat in the trap whose target falls from `start` (nats) to LAST over the run."""
-    schedule = f"linear({start:g}, {LAST:g}, {TRAP['rollouts']})"
-    return {**TRAP, "controller": ("thermostat",), "schedule": schedule, "thermostat.rate": 0.08}
 
 
 def last_entropy(run: Trajectory) -> NDArray[np.float64]:
@@ -162,6 +149,11 @@ def last_entropy(run: Trajectory) -> NDArray[np.float64]:
 
 def last_reward(run: Trajectory) -> NDArray[np.float64]:
     return run.reward[:, -1]
+
+
+def last_passed(run: Trajectory) -> NDArray[np.float64]:
+    """Return pass@K of the picture at the end, (runs,)."""
+    return run.pass_at(picture.K)[:, -1]
 
 
 def distance(run: Trajectory) -> NDArray[np.float64]:
@@ -204,38 +196,41 @@ LESSONS = (
     Lesson(
         title="The trap",
         minutes=10,
-        setting="16 prompts with 16 answers each, trained on rewards of 0 and 1. The likeliest answer pays half of the "
-        "time. One answer always pays, but is drawn once in 400 times.",
-        text="The [entropy](H) H = −Σ p log p measures how undecided the policy is. Likely answers that earn reward "
-        "become more likely, so entropy falls, most of it early: [GRPO](0) follows the reward alone. [pass@64](P) is "
-        "the chance that one of 64 draws is the best answer. A [thermostat](1) adds a bonus that leads the entropy to "
-        "a [target](T), which falls in the course of the run: explore first, decide later.",
-        question="Which ends with more reward?",
-        measure=last_reward,
-        unit="of reward",
+        setting=picture.SETTING,
+        text="The [entropy](H) H = −Σ p log p measures how undecided the policy is: ln 16 = 2.8 nats if all answers "
+        "are equally likely, 0 if one is certain. Likely answers that earn reward become more likely, so entropy falls, "
+        "most of it early: [GRPO](0) follows the reward alone. A [thermostat](1) adds a bonus for entropy, and makes "
+        "it larger or smaller until the entropy is at its [target](T). [pass@8](P) is the chance that one of 8 draws is "
+        "the answer that always pays.",
+        question=picture.QUESTION,
+        measure=last_passed,
+        unit=f"of pass@{picture.K}",
         move=Control(
-            key="start",
-            label="First target",
+            key="target",
+            label="Target of the thermostat",
             symbol="H*",
             unit="nats",
-            default=1.2,
-            low=0.2,
-            high=2.4,
-            step=0.2,
-            help=f"The target falls in a straight line from this to {LAST:g} nats at the end of the run.",
+            default=picture.TARGET,
+            low=0.0,
+            high=picture.HIGHEST,
+            step=picture.STEP,
+            help="Entropy that the thermostat holds. GRPO has no target.",
         ),
-        runs=lambda start: {FREE: TRAP, HELD: falling(start)},
-        why="[GRPO](0) settles for the answer that pays half of the time; too little entropy is left to find the best "
-        "one, and its [pass@64](P) falls to nearly 0. The higher the [target](T) starts, the longer the best answer is "
-        "still drawn, and the more prompts find it. The [thermostat](1) stays above its target: it removes about a "
-        "tenth of the distance in a rollout, and meanwhile the target falls on.",
-        next="At which first target is the best answer found in half of the states?",
+        runs=lambda target: {
+            PLAIN: preset("trap"),
+            HELD: preset("trap", controller=("thermostat",), target=target),
+        },
+        why="[GRPO](0) settles for the answer that pays half of the time. Once its entropy is gone, it draws no other, "
+        "and learns of none. Under the [thermostat](1) the best answer is still drawn now and then, and each draw "
+        "makes it likelier. Below 1 nat some prompts never find it. Above 1.2 nats all do, but [reward](R) falls "
+        "again: at a high [target](T) the policy must go on drawing answers that pay less.",
+        next="At which target does the thermostat earn the most reward?",
         goes_on="trap",
         sources=(
             Source(*MECHANISM, "section 2, the collapse of policy entropy", "section.2"),
             Source(*REVISITING, "section 5.2, entropy and performance", "subsection.5.2"),
         ),
-        pass_k=64,
+        pass_k=picture.K,
     ),
     Lesson(
         title="Why clip-higher helps",
@@ -252,7 +247,7 @@ LESSONS = (
             key="clip_higher.eps_high",
             label="Upper bound",
             symbol="ε_high",
-            default=0.28,
+            default=0.4,
             low=0.2,
             high=0.6,
             step=0.04,

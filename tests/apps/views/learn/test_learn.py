@@ -7,8 +7,9 @@ from streamlit.testing.v1 import AppTest
 from entrostat_app.shared.bandit import config_at
 from entrostat_app.shared.presets import PRESETS
 from entrostat_app.views.learn import learn, linked_words
-from entrostat_app.views.learn.lessons import FREE, HELD, LESSONS, NEITHER
-from toybandit import simulate
+from entrostat_app.views.learn.lessons import LESSONS, NEITHER
+from toybandit import picture, simulate
+from toybandit.picture import HELD, PLAIN
 
 
 def shown() -> None:
@@ -41,9 +42,12 @@ def test_every_lesson_predicts_moves_and_answers(number):
     app.radio[0].set_value(next(choice for choice in lesson.choices if choice != right)).run()
     before = app.warning[0].value
     assert before.startswith("**Not as predicted.**")
-    app.slider(key=lesson.move.key).set_value(lesson.move.high).run()
-    assert not app.exception
-    assert [*app.success, *app.warning][0].value != before
+    told = set()
+    for end in (lesson.move.low, lesson.move.high):
+        app.slider(key=lesson.move.key).set_value(end).run()
+        assert not app.exception
+        told.add([*app.success, *app.warning][0].value)
+    assert told != {before}
 
 
 def pictures(app: AppTest) -> list:
@@ -94,25 +98,26 @@ def test_words_are_escaped_and_marked():
     assert linked_words.words("the [entropy](H) H") == "the entropy H"
 
 
-def test_grpo_stays_in_the_trap_and_a_falling_target_finds_the_way_out():
-    plain, held = (LESSONS[0].simulate(2.4)[name] for name in (FREE, HELD))
+def test_the_first_lesson_is_the_picture():
+    lesson = LESSONS[0]
+    runs, sides = lesson.simulate(1.2), picture.sides(1.2)
+    assert lesson.right(runs) == picture.verdict(sides)[0] == HELD
+    for name, run in runs.items():
+        np.testing.assert_array_equal(run.entropy, sides[name].entropy)
+        np.testing.assert_array_equal(run.pass_at(picture.K), sides[name].passed)
+
+
+def test_grpo_stays_in_the_trap_and_the_target_decides_what_the_thermostat_earns():
+    lesson = LESSONS[0]
+    held = {target: lesson.simulate(target)[HELD] for target in (0.4, 1.2, 2.2)}
+    plain = lesson.simulate(1.2)[PLAIN]
     assert plain.reward[:, -1].mean() == pytest.approx(0.5, abs=0.02)
-    assert held.reward[:, -1].mean() > 0.85
-    assert held.entropy[:, -1].mean() < 0.6
-    assert plain.pass_at(64)[:, -1].mean() < 0.05 < plain.pass_at(64)[:, 0].mean()
-    low = LESSONS[0].simulate(0.4)[HELD]
-    assert plain.reward[:, -1].mean() < low.reward[:, -1].mean() < held.reward[:, -1].mean() - 0.1
-    ends = f"GRPO {plain.reward[:, -1].mean():.2f}, thermostat {held.reward[:, -1].mean():.2f}"
-    assert LESSONS[0].verdict({FREE: plain, HELD: held}) == f"Thermostat: {ends} of reward."
-
-
-def test_the_thermostat_trails_its_falling_target():
-    """As the lesson says: above it, by about ten rollouts of its fall where it removes a tenth of the distance."""
-    held = LESSONS[0].simulate(2.4)[HELD]
-    late = slice(20, 60)
-    trail = (held.entropy[:, 1:] - held.target)[:, late].mean()
-    fall = float(-np.diff(held.target[0]).mean())
-    assert 0.7 * 10 * fall < trail < 1.5 * 10 * fall
+    assert plain.entropy[:, -1].mean() < 0.1
+    low, middle, high = (run.reward[:, -1].mean() for run in held.values())
+    assert middle > max(low, high) + 0.05
+    found = [run.pass_at(8)[:, -1] for run in held.values()]
+    assert found[0].mean() < 0.6  # in some prompts the best answer is never found
+    assert min(found[1].mean(), found[2].mean()) > 0.95
 
 
 def late(number: int, value: float) -> dict[str, float]:
@@ -121,7 +126,7 @@ def late(number: int, value: float) -> dict[str, float]:
 
 
 def test_clip_higher_ends_higher():
-    found = late(2, 0.28)
+    found = late(2, 0.4)
     assert found["clip higher"] > found["clip .2"] + 0.02
 
 
