@@ -198,10 +198,10 @@ LESSONS = (
         minutes=10,
         setting=picture.SETTING,
         text="The [entropy](H) H = −Σ p log p measures how undecided the policy is: ln 16 = 2.8 nats if all answers "
-        "are equally likely, 0 if one is certain. Likely answers that earn reward become more likely, so entropy falls, "
-        "most of it early: [GRPO](0) follows the reward alone. A [thermostat](1) adds a bonus for entropy, and makes "
-        "it larger or smaller until the entropy is at its [target](T). [pass@8](P) is the chance that one of 8 draws is "
-        "the answer that always pays.",
+        "are equally likely, 0 if one is certain. Likely answers that earn reward become more likely, so entropy "
+        "falls, most of it early: [GRPO](0) follows the reward alone. A [thermostat](1) adds a bonus for entropy,"
+        " and makes it larger or smaller until the entropy is at its [target](T). [pass@8](P) is the chance that "
+        "one of 8 draws is the answer that always pays.",
         question=picture.QUESTION,
         measure=last_passed,
         unit=f"of pass@{picture.K}",
