@@ -148,8 +148,8 @@ def test_the_best_and_the_baseline_are_named(tmp_path):
         for name, x in rewards.items()
     ]
     found.append(replace(found[0], entry=Entry("edge"), same_as="clip_cov"))
-    draw({"noisy": found}, {"noisy": TINY}, range(2), tmp_path / "x.svg")
-    drawn = re.findall(r"<!-- (.+?) -->", (tmp_path / "x.svg").read_text())
+    draw({"noisy": found}, {"noisy": TINY}, range(2), tmp_path / "x.png")
+    drawn = re.findall(r"<text [^>]*>(.+?)</text>", (tmp_path / "x.svg").read_text())
     assert {*rewards, "edge"} & {*drawn} == {"clip_cov", "kl_cov", "steer", "entropic", "aem"}
     assert drawn.count("GRPO") == 1
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from entrostat.about.colours import colour_of
 from entrostat.about.lineup import Entry
-from llmtrain.studies.leaderboard_picture import LONGEST, NAMED, OTHERS, draw
-from llmtrain.studies.standings import Standing
+from entrostat.about.titled_points import LONGEST, NAMED, OTHERS
+from llmtrain.studies.leaderboard_picture import draw
+from llmtrain.studies.standings import Standing, by_entropy
 
 REWARDS = {"clip_cov": 0.7, "kl_cov": 0.6, "steer": 0.5, "entropic": 0.4, "thermostat": 0.3, "aem": 0.2, "ppo": 0.1}
 
@@ -19,15 +20,20 @@ def ended(controller, reward, args=None, **more):
 
 
 def texts(path):
-    """Return the words in an SVG of matplotlib, which has each as a comment before its outlines."""
-    return re.findall(r"<!-- (.+?) -->", path.read_text())
+    """Return the words that are written in an SVG."""
+    return re.findall(r"<text [^>]*>(.+?)</text>", path.with_suffix(".svg").read_text())
+
+
+def titles(path):
+    """Return the words that an SVG shows under the pointer."""
+    return re.findall(r"<title>(.+?)</title>", path.with_suffix(".svg").read_text())
 
 
 def test_the_best_of_each_panel_and_the_baseline_are_named(tmp_path):
     standings = [ended(name, reward) for name, reward in REWARDS.items()]
     for metric, named in (("reward", [*REWARDS][:NAMED]), ("pass@8", [*REWARDS][1:-1])):
-        draw(standings, [metric], [], tmp_path / "x.svg")
-        drawn = texts(tmp_path / "x.svg")
+        draw(standings, [metric], [], tmp_path / "x.png")
+        drawn = texts(tmp_path / "x.png")
         assert set(REWARDS) & set(drawn) == set(named)
         assert drawn.count("GRPO") == 1
         text = (tmp_path / "x.svg").read_text()
@@ -38,8 +44,8 @@ def test_the_best_of_each_panel_and_the_baseline_are_named(tmp_path):
 def test_a_curve_is_one_name_and_long_names_are_cut(tmp_path):
     several = [ended("kl_ref", 0.5 + x, {"beta": x}) for x in (0.1, 0.2)]
     long = ended("clip_cov", 0.9, dict.fromkeys(("first_setting", "second_setting", "third_setting"), "value"))
-    draw([*several, long], ["reward"], [], tmp_path / "new" / "x.svg")
-    drawn = texts(tmp_path / "new" / "x.svg")
+    draw([*several, long], ["reward"], [], tmp_path / "new" / "x.png")
+    drawn = texts(tmp_path / "new" / "x.png")
     assert drawn.count("kl_ref: beta") == 1
     (cut,) = (name for name in drawn if name.startswith("clip_cov"))
     assert len(cut) <= LONGEST
@@ -48,6 +54,18 @@ def test_a_curve_is_one_name_and_long_names_are_cut(tmp_path):
 
 def test_failed_entries_and_twins_are_left_out(tmp_path):
     failed = Standing(entry=Entry("steer"), error="no", values={})
-    draw([ended("ppo", 0.1), ended("aem", 0.1, same_as="ppo"), failed], ["reward"], [], tmp_path / "x.svg", 0.45)
-    assert not {"aem", "steer"} & set(texts(tmp_path / "x.svg"))
-    assert "target 0.45 nats" in texts(tmp_path / "x.svg")
+    draw([ended("ppo", 0.1), ended("aem", 0.1, same_as="ppo"), failed], ["reward"], [], tmp_path / "x.png", 0.45)
+    assert not {"aem", "steer"} & set(texts(tmp_path / "x.png"))
+    assert titles(tmp_path / "x.png") == ["ppo (0.40 nats, reward 0.100)"]
+    assert "target 0.45 nats" in texts(tmp_path / "x.png")
+
+
+def test_an_entry_far_from_the_others_is_told_beside_them(tmp_path):
+    standings = [ended("clip_higher", reward, {"eps_high": reward}) for reward in np.linspace(0.1, 0.9, 12)]
+    spread = np.array([-0.01, 0.01])
+    far = Standing(entry=Entry("opefo"), values={"entropy": 90 + spread, "reward": 0.05 + spread})
+    law = by_entropy([*standings, far], "reward")
+    assert law.left_out == ("opefo",)
+    draw([*standings, far], ["reward"], [law], tmp_path / "x.png")
+    assert "outside: opefo (90.00 nats, reward 0.050)" in texts(tmp_path / "x.png")
+    assert len(titles(tmp_path / "x.png")) == len(standings)

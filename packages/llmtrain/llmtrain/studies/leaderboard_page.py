@@ -5,6 +5,7 @@ from math import isnan
 from pathlib import Path
 
 from entrostat.about.lineup import LEFT_OUT, entries
+from entrostat.about.titled_points import markdown
 
 from ..evaluation.report import number
 from ..settings.config import TrainConfig
@@ -61,9 +62,10 @@ Controllers with a target hold {target}.
 
     {told}
 
-![Reward and pass@{config.eval.k} against entropy]({picture})
+{markdown(f"Reward and pass@{config.eval.k} against entropy", picture)}
 
-*Named: the five with the highest values, and GRPO. Grey: the others, which have rows below.*
+*Named: the five with the highest values, and GRPO. Grey: the others, which have rows below. Open the picture to see
+each one's name and numbers under the pointer.*
 
 Entropy and reward are means over the last third of the steps, avg@{config.eval.k} and pass@{config.eval.k} are from
 the last evaluation, on held-out problems{noise}."""

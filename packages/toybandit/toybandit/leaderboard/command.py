@@ -59,7 +59,6 @@ def leaderboard_command(args: Sequence[str]) -> int:
     }
     path = flags.page or flags.out / "leaderboard.md"
     picture = path.with_suffix("") / "frontier.png"
-    picture.parent.mkdir(parents=True, exist_ok=True)
     draw(panels, configs, seeds, picture)
     path.write_text(page(panels, configs, seeds=len(seeds), picture=f"{path.stem}/{picture.name}"))
     print(path)

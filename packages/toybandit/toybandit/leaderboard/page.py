@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from entrostat.about.lineup import LEFT_OUT
+from entrostat.about.titled_points import markdown
 
 from ..config import Config
 from ..environments import Environment
@@ -36,10 +37,10 @@ for all. Controllers with a target aim at {TARGET:g} nats.
 
     toybandit leaderboard --page docs/leaderboard.md
 
-![Reward against entropy with the frontier]({picture})
+{markdown("Reward against entropy with the frontier", picture)}
 
-*Named: the five entries with the highest reward, and GRPO. Grey: the others. Each has a row below, and
-[Compare](app.md#compare) in the explorer draws any eight of them, with names under the pointer.*
+*Named: the five entries with the highest reward, and GRPO. Grey: the others. Open the picture to see each one's
+name and numbers under the pointer; [Compare](app.md#compare) in the explorer draws any eight of them.*
 
 | column | meaning |
 |---|---|
