@@ -12,7 +12,7 @@ OTHERS = "#c4c4c4"
 """Colour of the other entries."""
 LONGEST = 32
 """Upper limit for the characters of a name at the right of a panel."""
-REACH = 9
+REACH = 6
 """Diameter around a point in which the pointer finds it, points."""
 VECTOR = ".svg"
 """Suffix of the picture with titles."""
