@@ -46,7 +46,7 @@ def help_of(program: str, words: list[str]) -> str:
     """Return what a command prints for --help, as a block of code."""
     said = io.StringIO()
     before = dict(os.environ)
-    os.environ |= {"COLUMNS": "110", "NO_COLOR": "1", "TERM": "dumb"}
+    os.environ |= {"COLUMNS": "84", "NO_COLOR": "1", "TERM": "dumb"}
     try:
         with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
             import_module(PROGRAMS[program]).main([*words, "--help"])

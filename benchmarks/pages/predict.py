@@ -16,7 +16,9 @@ from matplotlib.figure import Figure
 from scipy.stats import ConstantInputWarning, spearmanr
 
 from entrostat.about.colours import PALETTE
+from entrostat.about.end_labels import End, label_ends
 from entrostat.about.lineup import entries
+from entrostat.about.titled_points import Titled, markdown, save
 from entrostat.registry import REGISTRY
 from toybandit.forecast import words
 from toybandit.forecast.observed import SCALE
@@ -274,24 +276,24 @@ def first_steps() -> list[str]:
 
 def draw(all_sets: Mapping[str, list[str]]) -> None:
     """Draw forecast against outcome of every entry, by set."""
-    figure = Figure(figsize=(8, 4), layout="constrained")
+    figure = Figure(figsize=(9.5, 4), layout="constrained")
     axes = figure.subplots(1, 2)
-    forecasts = made()
+    forecasts, points = made(), []
     for panel, (i, measure) in zip(axes, enumerate(MEASURES), strict=True):
+        ends = []
         for title, chosen in all_sets.items():
-            x = [np.mean(forecasts[n]["passed" if i else "reward"]) for n in chosen]
-            y = [outcomes()[n][i].mean() for n in chosen]
+            x = [float(np.mean(forecasts[n]["passed" if i else "reward"])) for n in chosen]
+            y = [float(outcomes()[n][i].mean()) for n in chosen]
             panel.plot(x, y, "o", ms=5, alpha=0.75, color=COLOURS[title], label=f"{title}: {len(chosen)}")
             for name, at in zip(chosen, zip(x, y, strict=True), strict=True):
+                points.append(Titled(panel, at, f"{name} (forecast {at[0]:.3f}, outcome {at[1]:.3f})"))
                 if name in NAMED:
-                    left = at[0] > np.mean(panel.get_xlim())
-                    offset = (-7 if left else 7, -3)
-                    panel.annotate(name, at, offset, textcoords="offset points", ha="right" if left else "left")
+                    ends.append(End("GRPO" if name == "ppo" else name, at, "#444444"))
         panel.set(xlabel=f"forecast of held-out {measure}", ylabel=f"{measure} of the language model")
         panel.grid(alpha=0.3)
+        label_ends(panel, ends, leaders=True)
     axes[0].legend(frameon=False, loc="upper left")
-    PICTURE.parent.mkdir(exist_ok=True)
-    figure.savefig(PICTURE, dpi=150)
+    save(figure, PICTURE, points)
 
 
 def verdict(held: Judged) -> list[str]:
@@ -347,7 +349,7 @@ def written() -> str:
         HEADING,
         "\n".join(verdict(held)),
         TEXT["answer"],
-        "![Forecast against outcome](predict/outcomes.png)",
+        markdown("Forecast against outcome", "predict/outcomes.png"),
         TEXT["environments"].format(entries=len(shown)),
         "\n".join(fits_table(shown)),
         TEXT["fits"],
