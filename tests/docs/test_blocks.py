@@ -11,29 +11,18 @@ pictures of text, output         known by their signs, below
 
 import re
 import shlex
+import sys
 import tomllib
 from importlib import import_module
 
 import pytest
 from tests.docs.pages import BLOCKS, CALLS, COMMANDS, MAINS, ROOT, TUTORIALS, kind, our_words
 
-from entrostat.settings.commandline import Arguments
+from entrostat.settings.commandline import Arguments, parse_flags
+from llmtrain.training.run import run_config
 
-WORKED_ON = (
-    "llmtrain.settings.presets.parse_flags",
-    "llmtrain.commands.plan.parse_flags",
-    "toybandit.verify.parse_flags",
-    "toybandit.reproduce.command.parse_flags",
-    "toybandit.sweep.command.parse_flags",
-    "toybandit.run.parse_flags",
-    "toybandit.leaderboard.command.parse_flags",
-    "toybandit.forecast.command.parse_flags",
-    "entrostat_app.publish.publish_command.parse_flags",
-    "entrostat_app.launch.parse_flags",
-    "llmtrain.training.run.run_config",
-    "entrostat.settings.commandline.Arguments.parse_args",
-)
-"""Functions after which a program starts to work."""
+WORKED_ON = (parse_flags, run_config)
+"""Functions after which a program starts to work, beside `Arguments.parse_args`."""
 WITHOUT_FLAGS = ("check-controller", "completion", "docs")
 """Commands that take none; the tutorial on controllers and test_description.py run them."""
 
@@ -58,23 +47,38 @@ class Parsed(Exception):
     """The flags have been read."""
 
 
+def stopping(read):
+    """Return a function that ends with Parsed where `read` returns."""
+
+    def stop(*args, **settings):
+        if read.__name__ != "run_config":  # it reads a run, which is not there
+            read(*args, **settings)
+        raise Parsed
+
+    return stop
+
+
+def put(new, old):
+    """Put one function for another in every module that holds it."""
+    for module in [*sys.modules.values()]:
+        if getattr(module, "__dict__", {}).get(old.__name__) is old:
+            setattr(module, old.__name__, new)
+
+
 @pytest.fixture
 def stops(monkeypatch, tmp_path, own_controllers):
     """Programs that end with Parsed when their flags are read, in a folder with the files that these name."""
-    for name in WORKED_ON:
-        home, _, attribute = name.rpartition(".")
-        owner = Arguments if home.endswith("Arguments") else import_module(home)
-        read = getattr(owner, attribute)
-
-        def stop(*args, read=read, **settings):
-            if read.__name__ != "run_config":  # of a run that is not there
-                read(*args, **settings)
-            raise Parsed
-
-        monkeypatch.setattr(owner, attribute, stop)
+    monkeypatch.setattr(Arguments, "parse_args", stopping(Arguments.parse_args))
+    stands_for = {read: stopping(read) for read in WORKED_ON}
+    for read, stop in stands_for.items():
+        stop.__name__ = read.__name__
+        put(stop, read)
     monkeypatch.chdir(tmp_path)
     for name in ("run.yaml", "mine.yaml"):
         (tmp_path / name).write_text("steps: 3\n")
+    yield
+    for read, stop in stands_for.items():
+        put(read, stop)  # in modules that were first imported meanwhile, too
 
 
 def is_read(line: str) -> bool:
