@@ -5,7 +5,7 @@ import pytest
 import torch
 import yaml
 
-from entrostat.logs.runlog import RunLog, read_lines, read_metrics, target_of
+from entrostat.logs.runlog import RunLog, read_lines, read_metrics, target_of, trained_steps
 
 
 def test_what_is_written_can_be_read(tmp_path):
@@ -99,3 +99,10 @@ def test_a_response_may_hold_any_line_separator(tmp_path, character):
 )
 def test_the_target_of_a_run(config, target):
     assert target_of(config) == target
+
+
+def test_a_line_of_evaluations_alone_is_no_step():
+    trained = [{"step": step, "entropy": 0.5, "eval/pass@8": 0.4} for step in range(3)]
+    assert trained_steps([*trained, {"step": 3, "eval/pass@8": 0.5, "val-core/acc/mean@8": 0.3}]) == 3
+    assert trained_steps([*trained, {"step": 3, "value_loss": 0.5}, {"step": 4}]) == 4
+    assert trained_steps([]) == 0

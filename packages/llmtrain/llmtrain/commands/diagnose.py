@@ -26,6 +26,7 @@ def main(args: list[str]) -> int:
     from entrostat.logs.diagnosis.words import text
     from entrostat.logs.forecast import told
     from entrostat.logs.foreign.metric_names import renamed
+    from entrostat.logs.runlog import trained_steps
 
     from ..studies.comparison import Run, picture
 
@@ -33,7 +34,7 @@ def main(args: list[str]) -> int:
     if given.png and len(runs) > 1:
         raise ValueError(f"--png draws one run, not the {len(runs)} that are given: llmtrain compare draws several")
     for run in runs:
-        print(f"{run.name}: {len(run.metrics)} steps\n")
+        print(f"{run.name}: {trained_steps(run.metrics)} steps\n")
         if run.imported:
             print(f"imported: {run.imported}\n")
         named = {"entropy": given.entropy, "reward": given.reward, "mismatch/logp_gap": given.gap}

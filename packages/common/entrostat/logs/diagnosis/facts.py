@@ -21,7 +21,7 @@ from ...registry import ALIASES
 from .. import laws
 from ..doubts import doubts, heated
 from ..foreign.metric_names import LOOKS_LIKE, candidates
-from ..runlog import HOLDS_WITHIN, moving_target, target_of
+from ..runlog import HOLDS_WITHIN, moving_target, target_of, trained_steps
 from .events import Happened, look, looks_at, numbers, running_median, smoothing
 
 Array = NDArray[np.float64]
@@ -145,7 +145,7 @@ class Facts:
     """Quantities of a run."""
 
     steps: int
-    """Number of steps with a metric."""
+    """Number of steps with a metric of training."""
     entropies: int
     """Number of steps with an entropy."""
     controller: str
@@ -188,7 +188,7 @@ def measure(metrics: Metrics, config: Mapping[str, Any] | None = None, target: f
     """
     if target is not None and not target >= 0:
         raise ValueError(f"a target is an entropy in nats, 0 or more, not {target:g}")
-    logged = set[str]().union(*metrics)
+    logged, steps = set[str]().union(*metrics), trained_steps(metrics)
     names = {name for name in logged if reads(name)}
     metrics = [{name: line[name] for name in ("step", *names) if name in line} for line in metrics]
     controller = str((config or {}).get("controller") or "")
@@ -201,7 +201,7 @@ def measure(metrics: Metrics, config: Mapping[str, Any] | None = None, target: f
     law, no_law = _law(metrics, target)
     no_law = incomparable or no_law
     return Facts(
-        steps=len(metrics),
+        steps=steps,
         entropies=len(entropy),
         controller=controller,
         entropy=_course(at, entropy),

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from ...settings.importing import Outside, distribution, plug_ins
 from ..regular_file import require_file
+from ..runlog import trained_steps
 from . import console_lines, event_files, json_logs, notebooks, wandb_offline, wandb_tables
 from .metric_names import translate
 from .rows import LimitedFile, Row
@@ -109,7 +110,7 @@ class ForeignRun:
     def told(self) -> str:
         """Return in one line what was read, and which names changed."""
         changed = ", ".join(f"{theirs} → {ours}" for theirs, ours in self.translated.items() if theirs != ours)
-        parts = [f"{self.source}, {len(self.metrics)} steps", f"renamed: {changed or 'none'}"]
+        parts = [f"{self.source}, {trained_steps(self.metrics)} steps", f"renamed: {changed or 'none'}"]
         parts.append(f"kept under their own names: {', '.join(self.kept) or 'none'}")
         return "; ".join([*parts, *self.notes])
 
