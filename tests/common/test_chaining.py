@@ -1,5 +1,6 @@
 """Chains are the product of their parts, and say when the parts contradict each other."""
 
+import math
 import warnings
 from dataclasses import replace
 
@@ -197,3 +198,28 @@ def test_strictly_on_policy_with_reused_samples(spec):
 def test_ranks_and_batches_without_tokens_say_nothing():
     nothing = sampled_tokens(4).select(torch.arange(0))
     assert caught(make("kl_cov+opefo"), [[nothing]] * 2) == []
+
+
+def entropy_by_products(logits):
+    """Entropy as −Σ p·log p, which is NaN where a probability is 0 (huggingface/trl#7221, NovaSky-AI/SkyRL#2259)."""
+    logp = logits.log_softmax(-1)
+    return -(logp.exp() * logp).sum(-1)
+
+
+@pytest.mark.parametrize("spec", ["aem", "clip_b", "entropy_bonus", "grpo"])
+def test_an_entropy_of_nan_is_refused_where_the_token_has_a_probability(spec):
+    t = sampled_tokens(6)
+    logits = torch.zeros(6, 4)
+    logits[2:4, 1:3] = -torch.inf
+    with pytest.raises(ValueError, match=r"entropy is NaN for 2 tokens with a finite logp: .*special\.entr\(p\)"):
+        make(spec).plan(replace(t, entropy=entropy_by_products(logits)))
+    right = torch.special.entr(logits.softmax(-1)).sum(-1)
+    assert right.tolist() == pytest.approx([math.log(4)] * 2 + [math.log(2)] * 2 + [math.log(4)] * 2)
+    make(spec).plan(replace(t, entropy=right))
+    make(spec).plan(replace(t, entropy=torch.full((6,), torch.inf)))  # for the guard of the step
+
+
+def test_a_policy_of_nan_is_left_to_the_guard_of_the_step():
+    t = sampled_tokens(6)
+    lost = torch.full((6,), torch.nan)
+    make("entropy_bonus").plan(replace(t, logp=lost, entropy=lost))

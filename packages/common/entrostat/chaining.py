@@ -9,6 +9,7 @@ the policy has moved since the rollout. A chain also sets the numbers of its sch
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import isnan
 from numbers import Integral
 from typing import Any
 
@@ -248,10 +249,11 @@ def _contradiction(names: Iterable[str], reason: str) -> ValueError:
 
 
 class SampleWatch:
-    """Check of a chain's samples that warns once if they do not suit its parts.
+    """Check of a chain's samples that warns once if they do not suit its parts, and refuses an entropy of NaN.
 
-    Call `saw` with the tokens of every plan and `rollout_ended` once per rollout step. On a GPU the comparison stays on
-    the device until then, so that planning never waits for it; once the answer is known nothing is compared.
+    Call `saw` with the tokens of every plan and `rollout_ended` once per rollout step. On a GPU what is found stays on
+    the device until then, so that planning never waits for it; once it is known whether samples suit, they are not
+    compared any more. A token whose log-probability is not finite either is left to whoever takes the step.
     """
 
     def __init__(self, parts: Sequence[Controller]) -> None:
@@ -260,8 +262,11 @@ class SampleWatch:
         self.plans = 0
         self.gap: Tensor | None = None
         """Largest |log π − log π_old| since the last rollout step, on the device; None while it cannot have moved."""
+        self.lost: Tensor | None = None
+        """Number of tokens since the last rollout step that have a probability and no entropy, on the device."""
 
     def saw(self, tokens: Tokens) -> None:
+        self._count(tokens)
         if not (self.strict or self.idle) or tokens.logp is None or tokens.old_logp is None or not tokens.size:
             return
         self.plans += 1
@@ -272,7 +277,27 @@ class SampleWatch:
         if gap.device.type == "cpu":
             self._judge(ended=False)
 
+    def _count(self, tokens: Tokens) -> None:
+        """Look for entropies of NaN. A trainer's numbers are not those of a compiled simulation, which has none."""
+        if tokens.entropy is None or tokens.logp is None or torch.compiler.is_compiling():
+            return
+        if tokens.entropy.device.type == "cpu" and not isnan(float(tokens.entropy.sum())):
+            return
+        lost = (tokens.entropy.isnan() & tokens.logp.isfinite()).sum()
+        self.lost = lost if self.lost is None else self.lost + lost
+        if lost.device.type == "cpu":
+            self._refuse()
+
+    def _refuse(self) -> None:
+        lost, self.lost = int(self.lost or 0), None
+        if lost:
+            raise ValueError(
+                f"Tokens.entropy is NaN for {lost:,} tokens with a finite logp: −Σ p·log p is NaN where a logit is "
+                "−inf, unless 0·log 0 counts as 0, as in torch.special.entr(p)"
+            )
+
     def rollout_ended(self) -> None:
+        self._refuse()
         if self.plans:
             self._judge(ended=True)
         self.plans, self.gap = 0, None
