@@ -196,25 +196,27 @@ INTRODUCTION = """# In the field
 
 <!-- python -m benchmarks.field --write -->
 
-How often do reinforcement-learning runs of others collapse, explode or die, and does [`llmtrain diagnose`](diagnose.md)
-see it? We looked at {logs} public logs from {repositories} repositories. The entropy collapsed in {fell}.
+How often do other people's reinforcement-learning runs collapse, explode or die, and does
+[`llmtrain diagnose`](diagnose.md) notice?
 
-- **Choice.** The logs come in the order in which two searches of public repositories showed them, at most three a
-  repository, whatever had happened. Each has at least 30 logged entropies. Runs whose logs are published may still be
-  better than others.
-- **Labels.** Two readers labelled each log from plots of their own, without the tool and without each other.
+We looked at {logs} public logs from {repositories} repositories. The entropy collapsed in {fell}.
+
+- **Choice.** We took the logs in the order in which two searches of public repositories showed them, whatever had
+  happened in the run, and at most three per repository. Each has at least 30 logged entropies. Runs whose logs are
+  published may still be better than others.
+- **Labels.** Two readers labelled each log independently, from their own plots and without the tool.
 - **Sources.** `docs/data/field.json` has addresses, checksums and labels. The script fetches the logs; they are not
   stored here.
 """
-TOOL = """What counts is **first sight**: agreement with both readers on logs that were kept aside while the rules were
-written. The bar is .9.
+TOOL = """What counts is **first sight**: agreement with both readers on logs that were set aside while the rules were
+written. The target is .9.
 
 1. The rules were written on the odd numbers up to 44, and first tried on the even ones.
-2. Rules and formats were mended, and tried on 45 to 72.
-3. They were mended again, and tried on 73 to 87.
+2. Rules and formats were improved, and tried on 45 to 72.
+3. They were improved again, and tried on 73 to 87.
 
-A log that could not be read counts as disagreement in all its labels. **Null** is the agreement of a tool that never
-says anything. Hits are events that both readers saw and the tool named.
+A log that the tool could not read counts as disagreement on all its labels. **Null** is the agreement of a tool that
+never reports anything. Hits are events that both readers saw and the tool reported.
 """
 LAW = """## The law against a constant
 

@@ -178,21 +178,26 @@ def where(run: dict[str, Any]) -> tuple[Any, ...]:
 
 PAGE = """# Benchmarks
 
-The fused head, a training step with it, sweeps of the simulator, and training against TRL. Elsewhere: the simulator
-[against NumPy](simulator.md#speed), [rollout engines](scale.md#rollout-engines), [verifiers](verifiers.md#speed).
+This page measures the fused head, a training step with it, sweeps of the simulator, and training against TRL. Other
+pages measure the simulator [against NumPy](simulator.md#speed), [rollout engines](scale.md#rollout-engines) and
+[verifiers](verifiers.md#speed).
 
-The head's tables are made by `python benchmarks/fused_head.py time` and `… step`; all numbers are in
-[benchmarks.json](data/benchmarks.json).
+`python benchmarks/fused_head.py time` and `… step` make the tables of the head. All numbers are in
+[benchmarks.json](data/benchmarks.json). Each case runs in its own process; on a CPU the cases of a shape take turns.
+Times are medians over the turns: elapsed time on CUDA, CPU time on a CPU.
 
-Each case runs in its own process; on a CPU the cases of a shape take turns. Times are medians over the turns: elapsed
-time on CUDA, CPU time on a CPU. *forward* is log p and H without gradient; it is the same for every loss.
-*total* is loss and backward pass: GRPO's loss, with an entropy bonus unless the case says "no entropy", on logits with
-an entropy between 0.1 and 1 nat. *peak* is the memory held beyond the inputs, gradients included. "live" is the share
-of tokens with a nonzero advantage; without a bonus, the backward pass skips all others. "× dense" is relative to the
-first line. Errors are relative to float64 on 32 tokens: of log p in nats, of ∂loss/∂hidden as a share of its largest
-entry. "matmuls alone" is the lower bound: three matrix products with nothing in between.
+| column | meaning |
+|---|---|
+| forward | log p and H without gradient; the same for every loss |
+| total | loss and backward pass: GRPO's loss, with an entropy bonus unless the case says "no entropy", on logits with an entropy between 0.1 and 1 nat |
+| peak | memory held beyond the inputs, gradients included |
+| × dense | relative to the first line |
+| error of log p | relative to float64 on 32 tokens, in nats |
+| error of gradient | relative to float64 on 32 tokens, of ∂loss/∂hidden, as a share of its largest entry |
 
-Liger's PPO loss and Cut Cross-Entropy give log-probabilities without entropy; Liger's cross entropy gives neither.
+"live" is the share of tokens with a nonzero advantage; without a bonus, the backward pass skips all other tokens.
+"matmuls alone" is the lower bound: three matrix products with nothing in between. Liger's PPO loss and Cut
+Cross-Entropy give log-probabilities without entropy; Liger's cross entropy gives neither.
 
 {tables}
 {cuda}
@@ -225,17 +230,20 @@ def page(found: dict[str, Any]) -> str:
 
 ELSEWHERE = """## Faster kernels elsewhere
 
-Ours is written in Triton and takes {over:.2f} of the time of its matrix products for 7B's head ({ours:.0f} ms, of which
-they take {products:.0f}): {rate:.0f} TFLOP/s at D = 4,096 on an H100, entropies included. Kernels in CuTe are
-reported faster for cross entropy alone, on an H200: QuACK's 745 TFLOP/s, Liger's 715; Liger's Triton kernel, that of
-the tables, takes 7.8 times as long as its new one (Liger-Kernel, pull requests 1348 and 1356). Its
-`LigerFusedScaledCrossEntropySM90Function` (1334, 1370) also returns a differentiable entropy at a temperature, in bf16
-and on Hopper alone. None of them has been measured here.
+Our kernel is written in Triton. For 7B's head it takes {ours:.0f} ms, {over:.2f} times the {products:.0f} ms of its
+matrix products. At D = 4,096 on an H100 it reaches {rate:.0f} TFLOP/s, entropies included. Others report faster kernels
+in CuTe, for cross entropy alone and on an H200. None of them has been measured here.
 
-Small gradients could be left out: Cut Cross-Entropy skips a tile of 128 tokens × 256 of the vocabulary if all its
-probabilities are below 2⁻¹², the least that bf16 adds to 1. Ours skips tokens without an advantage, and no tiles. The
-share of tiles that would be left depends on the policy, by `python -m benchmarks.live_tiles`; the models are
-SmolLM2-135M-Instruct as published, and trained on the arithmetic questions that both answer here:
+- QuACK reports 745 TFLOP/s.
+- Liger reports 715 TFLOP/s; its Triton kernel, which the tables have, takes 7.8 times as long (Liger-Kernel, pull
+  requests 1348 and 1356).
+- Liger's `LigerFusedScaledCrossEntropySM90Function` (1334, 1370) also returns a differentiable entropy at a
+  temperature, in bf16 and on Hopper only.
+
+A kernel could leave out small gradients. Cut Cross-Entropy skips a tile of 128 tokens × 256 of the vocabulary if all
+its probabilities are below 2⁻¹², the least that bf16 adds to 1. Ours skips tokens without an advantage, but no tiles.
+The table has the share of tiles that would remain (`python -m benchmarks.live_tiles`). It depends on the policy: the models
+are SmolLM2-135M-Instruct as published, and the same model trained on the arithmetic questions that both answer here.
 
 {tiles}
 """

@@ -7,7 +7,20 @@ import re
 from typing import Any
 
 FOLDED = dict.fromkeys(("commands.md", "controllers.md", "theory.md"), 3)
-FOLDED |= dict.fromkeys(("recipes.md", "leaderboard.md", "models.md", "coverage.md", "scale.md", "reliability.md"), 2)
+FOLDED |= dict.fromkeys(
+    (
+        "recipes.md",
+        "leaderboard.md",
+        "models.md",
+        "coverage.md",
+        "scale.md",
+        "reliability.md",
+        "verifiers.md",
+        "studies.md",
+        "thermostat.md",
+    ),
+    2,
+)
 """Level of the headings whose sections are folded, by page."""
 ADDED = """<style>
 .md-typeset details.fold { border: 0; box-shadow: none; margin: 0; padding-top: 0; background: none; }

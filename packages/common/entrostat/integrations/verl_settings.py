@@ -41,8 +41,8 @@ REPLACED = {
     "clip_ratio_low": "set eps_low in policy_loss.controller_args",
     "clip_ratio_high": "set eps_high in policy_loss.controller_args",
     "clip_ratio_c": "set dual_clip in policy_loss.controller_args",
-    "tau_pos": "set tau_pos of sapo in policy_loss.controller_args",
-    "tau_neg": "set tau_neg of sapo in policy_loss.controller_args",
+    "tau_pos": "set tau_positive of sapo in policy_loss.controller_args",
+    "tau_neg": "set tau_negative of sapo in policy_loss.controller_args",
     "entropy_coeff": "add entropy_bonus to the controller",
 }
 """Settings of verl's actor that the controller replaces, each with the setting to use instead."""

@@ -10,11 +10,13 @@ from .registry import in_order
 
 INTRODUCTION = """# Figures of the papers, reproduced in a bandit
 
-Every picture comes from the command under it, which also writes its table (CSV), its numbers and an SVG;
-`toybandit reproduce all --page docs/figures.md` makes all of them and this page.
-If the bandit does not show the paper's result, the text says so. After ± stands one standard error over seeds, by the
-jackknife for fits and correlations; bands and whiskers reach two of them to either side, unless the text says another
-range. In an order, a < b are two standard errors of their paired difference apart, a ≈ b are not.
+The command under a picture makes it. It also writes the picture's table (CSV), its numbers and an SVG.
+`toybandit reproduce all --page docs/figures.md` makes all pictures and this page.
+If the bandit does not show the paper's result, the text says so.
+
+- ± is one standard error over seeds. For fits and correlations it comes from the jackknife.
+- Bands and whiskers reach two standard errors to either side, unless the text gives another range.
+- a < b means that the two differ by at least two standard errors of their paired difference; a ≈ b, that they do not.
 """
 
 
