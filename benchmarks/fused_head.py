@@ -189,7 +189,7 @@ Times are medians over the turns: elapsed time on CUDA, CPU time on a CPU.
 | column | meaning |
 |---|---|
 | forward | log p and H without gradient; the same for every loss |
-| total | loss and backward pass: GRPO's loss, with an entropy bonus unless the case says "no entropy", on logits with an entropy between 0.1 and 1 nat |
+| total | GRPO's loss and its backward pass, on logits with entropies of 0.1 to 1 nat; with a bonus unless "no entropy" |
 | peak | memory held beyond the inputs, gradients included |
 | × dense | relative to the first line |
 | error of log p | relative to float64 on 32 tokens, in nats |
@@ -242,8 +242,9 @@ in CuTe, for cross entropy alone and on an H200. None of them has been measured 
 
 A kernel could leave out small gradients. Cut Cross-Entropy skips a tile of 128 tokens × 256 of the vocabulary if all
 its probabilities are below 2⁻¹², the least that bf16 adds to 1. Ours skips tokens without an advantage, but no tiles.
-The table has the share of tiles that would remain (`python -m benchmarks.live_tiles`). It depends on the policy: the models
-are SmolLM2-135M-Instruct as published, and the same model trained on the arithmetic questions that both answer here.
+The table has the share of tiles that would remain (`python -m benchmarks.live_tiles`). It depends on the policy: the
+models are SmolLM2-135M-Instruct as published, and the same model trained on the arithmetic questions that both answer
+here.
 
 {tiles}
 """
