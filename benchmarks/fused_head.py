@@ -189,7 +189,7 @@ Times are medians over the turns: elapsed time on CUDA, CPU time on a CPU.
 | column | meaning |
 |---|---|
 | forward | log p and H without gradient; the same for every loss |
-| total | GRPO's loss and its backward pass, on logits with entropies of 0.1 to 1 nat; with a bonus unless "no entropy" |
+| total | GRPO's loss and its backward pass, on logits of 0.1 to 1 nat; with a bonus unless "no entropy" |
 | peak | memory held beyond the inputs, gradients included |
 | × dense | relative to the first line |
 | error of log p | relative to float64 on 32 tokens, in nats |
