@@ -145,7 +145,7 @@ def test_a_mutation_that_is_not_noticed(two_claims, tmp_path, capsys, monkeypatc
     assert cli.main([*command, "--power"]) == 1
     printed = capsys.readouterr().out
     assert "thm1-centred: holds; 0 of 1 mutations turn it; not noticed: nothing changed" in printed
-    assert "1 mutation, not noticed by thm1-centred" in printed
+    assert "1 fault put into the code, not noticed by thm1-centred" in printed
     assert "nothing changed (not noticed)" in (tmp_path / "theory.md").read_text()
 
 

@@ -77,8 +77,7 @@ def test_cases():
 @pytest.mark.parametrize(
     ("args", "names"),
     [
-        ("", "kernels; got nothing"),
-        ("speed", "kernels; got speed"),
+        ("speed", "unknown benchmark 'speed'; choose from kernels"),
         ("kernels --turns 0", "--turns must be at least 1"),
         ("kernels --device cpu --vocabulary 5", "vocabulary 5"),
         pytest.param("kernels --device cuda", "llmtrain doctor cuda", marks=NO_GPU),
@@ -87,6 +86,12 @@ def test_cases():
 def test_bad_arguments(args, names):
     with pytest.raises(ValueError, match=names):
         bench(args.split())
+
+
+def test_the_bare_command_names_its_benchmarks(capsys):
+    assert bench([]) == 0
+    assert "usage: llmtrain bench NAME" in (printed := capsys.readouterr().out)
+    assert "kernels" in printed
 
 
 def script(name="fused_head"):

@@ -59,6 +59,62 @@ def test_by_hand(text, right, wrong):
     assert verdicts == [True, False, False, False, False]
 
 
+SIX, THREE = BY_HAND[0][0], BY_HAND[6][0]
+AS_READ = [
+    (SIX, "The rain-soaked fields glistened last night.", True),
+    (SIX, "It rains for 3.5 hours daily.", True),
+    (SIX, "It rained for 1,000 hours then.", True),
+    (SIX, "Rain in the U.S. is cold.", True),
+    (SIX, "It rains at 5 p.m. today.", True),
+    (SIX, "It rains at 10:30 every day.", True),
+    (SIX, "Dr. Smith loves the cold rain.", True),
+    (SIX, "My friend J. Hall loves rain.", True),
+    (SIX, "**Rain doesn't fall on dry days.**", True),
+    (SIX, "Rain doesn\u2019t fall on dry days.", True),
+    (SIX, "Rain falls, then the sun\u2014always!", True),
+    (SIX, "Rain fell soft\u00adly all last night.", True),
+    (SIX, "Rain fell soft\u200bly last night.", False),
+    (SIX, "1 2 3 4 5 6.", False),
+    (SIX, "Rain falls. So do I. Rain falls.", False),
+    (SIX, "Rain falls here! Rain falls there.", False),
+    (THREE, "Tennis, chess and golf", True),
+    (THREE, "Tennis, chess, and golf.", True),
+    (THREE, "Tennis, chess, or table tennis", True),
+    (THREE, "1. Tennis, 2. chess, 3. golf", True),
+    (THREE, "Tennis, chess, golf and rugby", False),
+    (THREE, "Tennis, chess, golf & rugby", False),
+    (THREE, "Tennis, chess, golf; rugby", False),
+    (THREE, "Tennis, chess, golf/rugby", False),
+    (THREE, "Tennis, chess, golf\nrugby", False),
+    (THREE, "Tennis, chess, golf. Rugby", False),
+    (THREE, "Tennis, chess, and tennis", False),
+    (THREE, "Tennis, chess, the chess", False),
+    (THREE, "Tennis; chess; golf", False),
+    (THREE, "Tennis\nchess\ngolf", False),
+    (THREE, "Three sports: tennis, chess, golf", True),
+    (THREE, "Three sports: tennis, chess", False),
+    ("Write a sentence about rain without the letter 'w'.", "Rain is \uff57et today.", False),
+    ("Write a sentence about rain without the letter 'w'.", "R\u0430in is cold today.", False),
+    ("Write a sentence about rain without the letter 'w'.", "Rain at the caf\u00e9 is cold.", True),
+    ("Write a sentence about rain without the word 'the'.", "T\u200bhe rain falls down.", False),
+    ("Write one question about rain, of at most 15 words.", "**Does the rain follow us home?**", True),
+]
+"""Answers as a person reads them, and whether they are right."""
+
+
+@pytest.mark.parametrize(("text", "answer", "right"), AS_READ)
+def test_words_sentences_and_lists_are_those_that_a_person_reads(text, answer, right):
+    [verdict] = TASK.verify([asked(text)], [answer])
+    assert verdict.correct == right, verdict.reason
+
+
+def test_an_opening_is_a_whole_word():
+    text = next(q.text for q in TASK.train[0] if "begins with the word 'In'" in q.text)
+    question = next(q for q in TASK.train[0] if q.text == text)
+    verdicts = TASK.verify([question] * 2, ["In-laws love the rain.", "In spring it rains."])
+    assert [verdict.correct for verdict in verdicts] == [False, True]
+
+
 def test_all_kinds_are_judged_by_hand():
     kinds = {re.sub(r"\d+|'[^']+'|three|four|five", "_", text) for text, _, _ in BY_HAND}
     assert len(kinds) == len(TRAINED | HELD_OUT)

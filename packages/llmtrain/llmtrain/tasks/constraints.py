@@ -10,8 +10,8 @@ A check sees the words alone: sense and topic are measured by benchmarks/pretrai
 
 import random
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from importlib.resources import files
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from ..settings.config import SFTConfig, TaskConfig
 from ..verifiers import Verifier
 from ..verifiers.direct import DirectVerifier
 from ..verifiers.if_eval import RULES, check
+from ..verifiers.verdict import Verdict
 from .task import Examples, Task
 
 if TYPE_CHECKING:
@@ -40,6 +41,15 @@ FEWEST_WORDS = 4
 """Different words that a sentence has at least."""
 LONGEST_ITEM = 3
 """Words that an item of a list may have."""
+WORD = re.compile(r"\w+(?:(?:['’-]|(?<=\d)[.,:](?=\d)|(?<=\b\w)\.(?=\w\b))\w+)*")
+END = re.compile(r"(?<!\b[A-HJ-Za-z])(?<!\b[DMS][rst])(?<!\bMrs)[.!?]+(?=[\s\"'”’)]|$)")
+"""End of a sentence; no initial and no title, as in "Dr. J. Hall"."""
+BETWEEN = re.compile(rf"[,;/&\n]|{END.pattern}|\b(?:and|or)\b", re.IGNORECASE)
+BESIDE_ITEMS = re.compile(r"\A[^,:]*:|(?<!\S)\d[.)]\s+")
+"""Words before a list, and numbers of items, as in "Planets: 1. Mars, 2. Venus"."""
+ARTICLES = ("the", "a", "an")
+FOREIGN = re.compile("[^\\W\\d_\u0000-\u024f]")
+"""Letter that is not Latin, such as a Cyrillic one that looks like it."""
 
 
 def constraints_task(config: TaskConfig) -> Task:
@@ -67,7 +77,7 @@ def constraints_task(config: TaskConfig) -> Task:
         return build_bpe_tokenizer((question.text for question in train), vocab_size)
 
     def verifier() -> Verifier:
-        return DirectVerifier(partial(check, rules=ALL_RULES))
+        return DirectVerifier(judged)
 
     return Task([train], test, verifier, examples, tokenizer)
 
@@ -99,9 +109,23 @@ def questions(
     return list(found.values())
 
 
+def judged(response: str, truth: Any) -> Verdict:
+    """Return the verdict on a response, in Latin letters; see `if_eval.check`."""
+    text = plain(response)
+    if foreign := FOREIGN.search(text):
+        return Verdict(False, f"has the letter {foreign[0]!r}, which is not Latin", "")
+    return check(text, truth, ALL_RULES)
+
+
+def plain(text: str) -> str:
+    """Return a text as one reads it: compatible characters as one, none that are invisible, no marks around all."""
+    seen = (each for each in unicodedata.normalize("NFKC", text) if unicodedata.category(each) != "Cf")
+    return "".join(seen).strip("*_` \n")
+
+
 def words(text: str) -> list[str]:
-    """Return the words of a text in lower case; an apostrophe is part of its word."""
-    return re.findall(r"\w+(?:['’]\w+)*", text.lower())
+    """Return the words of a text in lower case: rain-soaked, don't, 3.5, 10:30 and U.S are one word each."""
+    return WORD.findall(text.lower())
 
 
 def first(text: str, word: str) -> bool:
@@ -121,18 +145,24 @@ def count(text: str, low: int, high: int) -> bool:
 
 
 def one_sentence(text: str) -> bool:
-    """Return True if a text is one sentence, of at least FEWEST_WORDS different words, in quotation marks or not.
+    """Return True if a text is one sentence, of at least FEWEST_WORDS different words with a letter, in quotation marks
+    or not.
 
-    "It rains at 3.5 degrees." is one. Without the lower limit "Most." would be a sentence that begins with Most.
+    "Dr. Hall measured 3.5 degrees." is one. Without the lower limit "Most." would be a sentence that begins with Most.
     """
-    parts = re.split(r"[.!?]+(?=[\s\"'”’)]|$)", text)
-    return sum(bool(words(part)) for part in parts) == 1 and len(set(words(text))) >= FEWEST_WORDS
+    spelt = {word for word in words(text) if re.search("[a-z]", word)}
+    return sum(bool(words(part)) for part in END.split(text)) == 1 and len(spelt) >= FEWEST_WORDS
 
 
 def items(text: str, number: int) -> bool:
-    """Return True if a text is a list of so many different items, of 1 to LONGEST_ITEM words each, between commas."""
-    found = [tuple(words(item)) for item in text.split(",")]
-    return len(set(found)) == len(found) == number and all(0 < len(item) <= LONGEST_ITEM for item in found)
+    """Return True if a text is a list of so many different items, of 1 to LONGEST_ITEM words each, between commas.
+
+    The last one may follow "and". Items between other signs count, but are not separated by commas.
+    """
+    parts = [words(part) for part in BETWEEN.split(BESIDE_ITEMS.sub("", text))]
+    found = [tuple(word for word in part if word not in ARTICLES) for part in parts if part]
+    separated = text.count(",") >= max(1, number - 2)
+    return separated and len({*found}) == len(found) == number and all(0 < len(item) <= LONGEST_ITEM for item in found)
 
 
 ALL_RULES: dict[str, Callable[..., bool]] = RULES | {
