@@ -39,9 +39,9 @@ DESIGN = f"""**Design, written before the runs.**
   pay here then, and the README says so.
 - *Changed after a first run of GRPO, before any other*: a sentence needs four different words. Without that limit the
   run ended in answers of one word: "Most" for a sentence that begins with Most.
-- *Changed after two more, before any other rule*: words, sentences and lists are those that a person reads. "Rain-soaked"
-  is one word, "Mars, Venus and Earth" are three planets, "Mars, Venus, Earth and Jupiter" four. 1.2% of 419 logged
-  answers are judged otherwise. These two runs are not in the table: all began anew.
+- *Changed after two more, before any other rule*: words, sentences and lists are those that a person reads.
+  "Rain-soaked" is one word, "Mars, Venus and Earth" are three planets, "Mars, Venus, Earth and Jupiter" four. 1.2% of
+  419 logged answers are judged otherwise. These two runs are not in the table: all began anew.
 - *Pilot*: GRPO's first four seeds, from which the power is calculated. They count in the table too: nothing but the
   number of seeds is chosen by them."""
 CHOSEN = """- *Learning rate*: the same for all rules, the middle one of three tried for GRPO before these changes, on

@@ -9,13 +9,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
+IDS = ("seq_id", "group_id", "position", "turn_id")
+"""Fields of integers."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tokens:
     """Per-token numbers of the mini-batch on this rank, each (..., N); absent ones are None.
 
     A field may have fewer leading dimensions than `advantage` and is then shared by all runs.
-    No field carries a gradient.
+    No field carries a gradient. Whole numbers that are no ids become floating-point numbers.
 
     Raises ValueError if a field does not broadcast to the shape of `advantage`.
     """
@@ -61,8 +64,14 @@ class Tokens:
         shape = self.advantage.shape
         if not shape:
             raise ValueError("Tokens.advantage needs at least one dimension, for the tokens")
-        for name, value in self.__dict__.items():
-            if value is None or value.shape == shape:
+        for name, value in [*self.__dict__.items()]:
+            if value is None:
+                continue
+            if name not in IDS and not value.is_floating_point():
+                like = self.old_logp if self.logp is None else self.logp
+                exact = torch.float32 if like is None or not like.is_floating_point() else like.dtype
+                object.__setattr__(self, name, value.to(exact))
+            if value.shape == shape:
                 continue
             if value.shape[-1:] != shape[-1:] or torch.broadcast_shapes(value.shape, shape) != shape:
                 raise ValueError(

@@ -146,6 +146,23 @@ def test_equal_rewards_have_no_advantage_whatever_they_are(name, dtype):
                 assert (get_advantage(name)(reward, group, **given)[:size] == 0).all(), (value, size)
 
 
+def test_ids_and_lengths_are_one_for_each_response():
+    reward, ids = torch.tensor([1.0, 0.0]), torch.tensor([0, 0])
+    with pytest.raises(ValueError, match="advantage 'grpo': 3 numbers for 2 responses"):
+        get_advantage("grpo")(reward, torch.tensor([0, 0, 0]))
+    with pytest.raises(ValueError, match="advantage 'reinforce_pp': 1 numbers for 2 responses"):
+        get_advantage("reinforce_pp")(reward, ids, length=torch.tensor([3]))
+
+
+def test_a_rule_of_ones_own_may_give_whole_numbers(tmp_path, monkeypatch):
+    (tmp_path / "signs.py").write_text("def sign(reward, group_id):\n    return (2 * reward - 1).long()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    found = get_advantage("signs:sign")(torch.tensor([1.0, 0.0]), torch.tensor([0, 0]))
+    REGISTRY.pop("signs:sign")
+    assert found.tolist() == [1.0, -1.0]
+    assert found.dtype == torch.float32
+
+
 def test_integer_rewards_and_responses_without_tokens():
     assert get_advantage("w_reinforce")(torch.tensor([1, 0]), GROUP[:2]).tolist() == pytest.approx([0.1, -1.0])
     assert get_advantage("opo")(REWARD[:2], GROUP[:2], length=torch.tensor([0, 0])).isfinite().all()

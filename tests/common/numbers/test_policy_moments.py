@@ -1,4 +1,4 @@
-from math import inf, log
+from math import inf, log, nan
 
 import pytest
 import torch
@@ -19,6 +19,13 @@ def test_impossible_actions():
     assert s.entropy.item() == pytest.approx(log(2))
     assert s.s2.item() == pytest.approx(0.5)
     assert all(torch.isfinite(x) for x in (s.s2l, s.s2ll))
+
+
+@pytest.mark.parametrize("row", [[nan, 1.0, 2.0], [inf, 1.0, 2.0], [-inf, -inf, -inf]])
+def test_a_row_that_is_no_distribution_has_no_entropy_of_0(row):
+    s = policy_stats(torch.tensor([[0.0, 0.0, 0.0], row]))
+    assert all(bool(x[1].isnan().all()) for x in s)
+    assert s.entropy[0].item() == pytest.approx(log(3))
 
 
 def test_one_certain_action():

@@ -28,7 +28,7 @@ from ..controller import Controller, StepStats
 from ..numbers.reduce import DistReduce
 from ..reads import found_reads, needs_of
 from ..sample_batch import Ragged, ragged_batch
-from ..tokens import Tokens
+from ..tokens import IDS, Tokens
 from .gradients import gradient, plan_of
 
 SEEDS = range(6)
@@ -205,10 +205,9 @@ def side_by_side(spec: str, settings: Mapping[str, Any]) -> str:
         return Tokens(**{**values, **scaled, "advantage": values["advantage"].roll(run)})
 
     runs = [tokens(run) for run in range(len(SCALES))]
-    shared = {"seq_id", "group_id", "position", "turn_id"}
     together = Tokens(
         **{
-            name: value if name in shared else torch.stack([getattr(one, name) for one in runs])
+            name: value if name in IDS else torch.stack([getattr(one, name) for one in runs])
             for name, value in vars(runs[0]).items()
         }
     )

@@ -56,8 +56,13 @@ def register(name: str, **about: Any) -> Callable[[Advantage], Advantage]:
             _check(name, kwargs)
             if not torch.compiler.is_compiling() and not bool(reward.isfinite().all()):
                 raise ValueError(f"advantage {name!r}: a reward is not finite; give such a response the reward 0")
+            for ids in (*args[:1], kwargs.get("group_id"), kwargs.get("length")):
+                if isinstance(ids, Tensor) and ids.shape[-1:] != reward.shape[-1:]:
+                    raise ValueError(f"advantage {name!r}: {len(ids)} numbers for {reward.shape[-1]} responses")
             # 1 / STD_EPS is beyond half precision, and booleans have no mean
-            return function(reward.to(torch.promote_types(reward.dtype, torch.float32)), *args, **kwargs)
+            wide = reward.to(torch.promote_types(reward.dtype, torch.float32))
+            found = torch.as_tensor(function(wide, *args, **kwargs))
+            return found if found.is_floating_point() else found.to(wide.dtype)
 
         if name in REGISTRY and not is_made_again(REGISTRY[name].function, computed):
             known = REGISTRY[name].function.__module__

@@ -22,10 +22,13 @@ class PolicyStats(NamedTuple):
 
 
 def policy_stats(logits: Tensor) -> PolicyStats:
-    """Return the statistics of softmax(logits), logits (..., V), in the dtype of the logits. −inf logits have p = 0."""
+    """Return the statistics of softmax(logits), logits (..., V), in the dtype of the logits.
+
+    −inf logits have p = 0. A row with NaN or +inf, or with −inf alone, is no distribution: all its statistics are NaN.
+    """
     logp = torch.log_softmax(logits, dim=-1)
     p = logp.exp()
-    plogp = torch.where(p > 0, p * logp, 0.0)
+    plogp = torch.where(p == 0, 0.0, p * logp)
     return PolicyStats(
         logp=logp,
         entropy=-plogp.sum(-1),
