@@ -174,6 +174,8 @@ def test_a_run_that_diverges_later_says_when(tmp_path, capsys):
             ["run", "--controller", "entropic", "--target", "100"],
             "target 100 exceeds 2.773 nats, the greatest entropy of",
         ),
+        (["run", "--controller", "thermostat", "--target", "20x", "--seeds", "2"], "nats) exceeds 2.773 nats"),
+        (["run", "--controller", "thermostat", "--target", "linear(3, 1, 10)"], "(3.000 nats) exceeds 2.773 nats"),
         (["run", "--set", f"tau={'[' * 5000}"], "tau: '[[[[[[[[[[[[...[[[[[[[[[[[[[' cannot be read"),
         (["run", "--env", "x" * 5000], "unknown env 'xxx"),
         (["run", "--lr", "-1"], "lr must be positive; got -1.0"),

@@ -12,6 +12,7 @@ import tyro
 
 from entrostat.settings.commandline import parse_flags, parse_settings, writing
 from entrostat.settings.out_folder import lock_folder
+from entrostat.settings.schedules import schedule
 
 from .config import Config
 from .environments import Table
@@ -83,20 +84,30 @@ def run_command(args: Sequence[str]) -> int:
         raise ValueError(f"{out} holds a training with checkpoints, which is never overwritten: choose another --out")
     if (out / "config.yaml").exists() and not flags.overwrite:
         raise ValueError(f"{out} holds a run: choose another --out, or pass --overwrite")
-    arms = config.environment().arms
-    if isinstance(config.target, int | float) and config.target > log(arms):
-        raise ValueError(
-            f"target {config.target:g} exceeds {log(arms):.3f} nats, the greatest entropy of {arms} arms: lower it"
-        )
     from .simulator import simulate
 
     seeds = range(flags.first_seed, flags.first_seed + flags.seeds)
     # Try one rollout first: a configuration that cannot run should not leave a folder behind.
     tried = simulate(replace(config, rollouts=1), seeds, diagnostics=flags.diagnostics)
     _require_finite(tried.entropy[:, -1].mean(), 1)
+    _require_reachable(config, float(tried.entropy[:, 0].mean()))
     with lock_folder(out), writing(out):
         record(config, seeds, out, flags.diagnostics, flags.beside)
     return 0
+
+
+def _require_reachable(config: Config, first: float) -> None:
+    """Raise ValueError if the target is above the entropy of the uniform policy at a rollout. first: entropy, nats."""
+    if config.target is None:
+        return
+    from entrostat.controller import numbers_at
+
+    environment, moving = config.environment(), schedule(config.target)
+    arms, rollouts = environment.arms, environment.rollouts
+    highest = max(float(numbers_at(moving, step, rollouts, first).max()) for step in range(rollouts))
+    if highest > log(arms):
+        told = f"{config.target} ({highest:.3f} nats)" if isinstance(config.target, str) else f"{config.target:g}"
+        raise ValueError(f"target {told} exceeds {log(arms):.3f} nats, the greatest entropy of {arms} arms: lower it")
 
 
 def record(config: Config, seeds: Sequence[int], out: Path, diagnostics: bool = False, beside: bool = False) -> None:

@@ -112,3 +112,28 @@ def test_a_ground_truth_without_instructions_is_refused(truth, names):
 def test_a_language_needs_its_detector():
     with pytest.raises(ValueError, match="pip install langdetect"):
         check("x", {"instruction_id_list": ["language:response_language"], "kwargs": [{"language": "de"}]})
+
+
+@pytest.mark.parametrize(
+    ("name", "kwargs", "told"),
+    [
+        ("length_constraints:number_words", {"num_words": 3, "relation": "at most"}, "relation is 'less than' or 'at"),
+        ("length_constraints:number_words", {"num_words": "3", "relation": "at least"}, "is a whole number, not '3'"),
+        ("length_constraints:number_words", {"num_words": 3}, "takes num_words, relation; its kwargs have num_words"),
+        ("keywords:existence", {"keywords": "cat"}, "keywords is a list of texts, not 'cat'"),
+        ("keywords:forbidden_words", {"forbidden_words": "cat"}, "forbidden_words is a list of texts, not 'cat'"),
+        ("keywords:forbidden_words", {"forbidden_words": ["cat", 3]}, r"is a list of texts, not \['cat', 3\]"),
+        ("punctuation:no_comma", {"relation": "at least"}, "takes no argument; its kwargs have relation"),
+        ("change_case:capital_word_frequency", {"capital_frequency": 2.5, "capital_relation": "at least"}, "not 2.5"),
+    ],
+)
+def test_arguments_that_a_rule_cannot_read_are_refused(name, kwargs, told):
+    """A relation that it does not know counted as `at least`; a text for a list was searched letter by letter."""
+    with pytest.raises(ValueError, match=told):
+        check("a tac", {"instruction_id_list": [name], "kwargs": [kwargs]})
+
+
+def test_a_table_makes_floats_of_numbers_and_none_of_what_is_absent():
+    kwargs = {"num_paragraphs": 2.0, "nth_paragraph": 1.0, "first_word": "one", "relation": None}
+    truth = {"instruction_id_list": ["length_constraints:nth_paragraph_first_word"], "kwargs": [kwargs]}
+    assert check("One.\n\nTwo.", truth).correct

@@ -136,7 +136,7 @@ def last(text: str, word: str) -> bool:
     return words(text)[-1:] == [word]
 
 
-def using(text: str, used: Sequence[str]) -> bool:
+def using(text: str, used: list[str]) -> bool:
     return set(used) <= set(words(text))
 
 

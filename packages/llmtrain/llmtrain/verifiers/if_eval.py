@@ -11,13 +11,16 @@ the case of letters is checked alone, and a question that asks for a language is
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, get_type_hints
 
 from .verdict import Verdict
 
 OPTIONS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 """Answers that constrained_response allows."""
+RELATIONS = ("less than", "at least")
+KINDS = {int: "a whole number", str: "a text", list[str]: "a list of texts"}
 RULES: dict[str, Callable[..., bool]] = {}
 """Checks by name of the instruction; they take the response and the instruction's arguments."""
 
@@ -34,7 +37,10 @@ def check(response: str, ground_truth: Any, rules: Mapping[str, Callable[..., bo
 def instructions(
     ground_truth: Any, rules: Mapping[str, Callable[..., bool]] = RULES
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """Return names and arguments of the instructions. Raises ValueError in one line if they cannot be checked."""
+    """Return names and arguments of the instructions; 3.0, which a table makes of 3, is a whole number.
+
+    Raises ValueError in one line if they cannot be checked.
+    """
     found = ground_truth if isinstance(ground_truth, Mapping) else {}
     names, arguments = found.get("instruction_id_list"), found.get("kwargs")
     if not isinstance(names, list) or not isinstance(arguments, list) or not names or len(names) != len(arguments):
@@ -43,7 +49,30 @@ def instructions(
         raise ValueError(f"unknown instruction {unknown[0]!r}; IF-Eval has {', '.join(rules)}")
     if "language:response_language" in names and not find_spec("langdetect"):
         raise ValueError("language:response_language needs a package: pip install langdetect")
-    return names, [{key: value for key, value in (given or {}).items() if value is not None} for given in arguments]
+    given = [{key: value for key, value in (one or {}).items() if value is not None} for one in arguments]
+    return names, [_fitting(name, rules[name], some) for name, some in zip(names, given, strict=True)]
+
+
+def _fitting(name: str, rule: Callable[..., bool], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a rule. Raises ValueError if one is missing, unknown or of another kind."""
+    kinds = _kinds(rule)
+    for key in [*kinds, *given]:
+        if key not in given or key not in kinds:
+            raise ValueError(f"{name} takes {', '.join(kinds) or 'no argument'}; its kwargs have {', '.join(given)}")
+    found = {key: int(value) if type(value) is float and value.is_integer() else value for key, value in given.items()}
+    for key, value in found.items():
+        texts = isinstance(value, list) and all(isinstance(each, str) for each in value)
+        if not (texts if kinds[key] == list[str] else isinstance(value, kinds[key])):
+            raise ValueError(f"{name}: {key} is {KINDS[kinds[key]]}, not {value!r}")
+        if key.endswith("relation") and value not in RELATIONS:
+            raise ValueError(f"{name}: {key} is {' or '.join(map(repr, RELATIONS))}, not {value!r}")
+    return found
+
+
+@cache
+def _kinds(rule: Callable[..., bool]) -> dict[str, Any]:
+    """Return the kind of each argument of a rule but the first, the text."""
+    return {key: kind for key, kind in [*get_type_hints(rule).items()][1:] if key != "return"}
 
 
 def rule(name: str) -> Callable[[Callable[..., bool]], Callable[..., bool]]:
