@@ -223,3 +223,11 @@ def test_a_policy_of_nan_is_left_to_the_guard_of_the_step():
     t = sampled_tokens(6)
     lost = torch.full((6,), torch.nan)
     make("entropy_bonus").plan(replace(t, logp=lost, entropy=lost))
+
+
+def test_probabilities_in_place_of_their_logarithms_are_refused_at_once():
+    t = sampled_tokens(6)
+    with pytest.raises(ValueError, match=r"Tokens\.logp is .* to .*: pass log-probabilities \(nats\), 0 or less"):
+        make("grpo").plan(replace(t, logp=t.logp.exp(), old_logp=t.logp.exp()))
+    certain = torch.full((6,), 1e-3)  # of a policy in bfloat16
+    make("grpo").plan(replace(t, logp=certain, old_logp=certain))

@@ -30,7 +30,8 @@ from .tokens import Tokens
 SAME_POLICY = 1e-5
 """Largest |log π − log π_old| (nats) that rounding causes between equal policies."""
 ROUNDED = 0.05
-"""Largest distance below 0 that rounding may cause in the mean entropy of a policy that is certain (nats)."""
+"""Largest distance from 0, on its wrong side, that rounding may cause in the mean entropy or the log-probabilities of a
+policy that is certain (nats)."""
 REASONS = {
     "weight": "the weights of tokens",
     "bonus": "the entropy bonus",
@@ -260,12 +261,14 @@ class SampleWatch:
         self.strict = [part.name for part in parts if part.strictly_on_policy]
         self.idle = [part.name for part in parts if part.idle_on_policy]
         self.plans = 0
+        self.looked = False
         self.gap: Tensor | None = None
         """Largest |log π − log π_old| since the last rollout step, on the device; None while it cannot have moved."""
         self.lost: Tensor | None = None
         """Number of tokens since the last rollout step that have a probability and no entropy, on the device."""
 
     def saw(self, tokens: Tokens) -> None:
+        self._look(tokens)
         self._count(tokens)
         if not (self.strict or self.idle) or tokens.logp is None or tokens.old_logp is None or not tokens.size:
             return
@@ -276,6 +279,15 @@ class SampleWatch:
         self.gap = gap if self.gap is None else torch.maximum(self.gap, gap)
         if gap.device.type == "cpu":
             self._judge(ended=False)
+
+    def _look(self, tokens: Tokens) -> None:
+        """Refuse probabilities in place of their logarithms, once."""
+        if self.looked or tokens.logp is None or not tokens.logp.numel() or torch.compiler.is_compiling():
+            return
+        self.looked = True
+        low, high = (float(x) for x in tokens.logp.aminmax())
+        if low >= 0 and high > ROUNDED:
+            raise ValueError(f"Tokens.logp is {low:.3g} to {high:.3g}: pass log-probabilities (nats), 0 or less")
 
     def _count(self, tokens: Tokens) -> None:
         """Look for entropies of NaN. A trainer's numbers are not those of a compiled simulation, which has none."""
