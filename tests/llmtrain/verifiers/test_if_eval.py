@@ -50,13 +50,23 @@ CASES = [
         "BIG WELL-KNOWN dog",
         "BIG dog",
     ),
-    ("change_case:english_capital", {}, "THIS IS AN ENGLISH SENTENCE.", "This is English."),
-    ("change_case:english_lowercase", {}, "this is an english sentence.", "This is English."),
     ("punctuation:no_comma", {}, "a b", "a, b"),
 ]
+IN_ENGLISH = [
+    ("change_case:english_capital", {}, "THIS IS AN ENGLISH SENTENCE.", "This is an English sentence."),
+    ("change_case:english_capital", {}, "THIS IS AN ENGLISH SENTENCE.", "DAS IST EIN DEUTSCHER SATZ."),
+    ("change_case:english_lowercase", {}, "this is an english sentence.", "This is an English sentence."),
+    ("change_case:english_lowercase", {}, "this is an english sentence.", "das ist ein deutscher satz."),
+    ("language:response_language", {"language": "de"}, "Das ist ein deutscher Satz.", "This is an English sentence."),
+]
+LANGDETECT = find_spec("langdetect") is not None
+needs_langdetect = pytest.mark.skipif(not LANGDETECT, reason="pip install langdetect")
 
 
-@pytest.mark.parametrize(("name", "given", "right", "wrong"), CASES)
+@pytest.mark.parametrize(
+    ("name", "given", "right", "wrong"),
+    [*CASES, *(pytest.param(*case, marks=needs_langdetect) for case in IN_ENGLISH)],
+)
 def test_instructions(name, given, right, wrong):
     truth = {"instruction_id_list": [name], "kwargs": [given]}
     assert check(right, truth).correct
@@ -64,8 +74,8 @@ def test_instructions(name, given, right, wrong):
     assert check(wrong, truth).reason == f"does not follow {name}"
 
 
-def test_all_published_instructions_but_the_language_are_tried():
-    assert {name for name, *_ in CASES} | {"language:response_language"} == set(RULES)
+def test_all_published_instructions_are_tried():
+    assert {name for name, *_ in [*CASES, *IN_ENGLISH]} == set(RULES)
     assert len(RULES) == 25
 
 
@@ -108,10 +118,12 @@ def test_a_ground_truth_without_instructions_is_refused(truth, names):
         check("x", truth)
 
 
-@pytest.mark.skipif(find_spec("langdetect") is not None, reason="langdetect is installed")
-def test_a_language_needs_its_detector():
-    with pytest.raises(ValueError, match="pip install langdetect"):
-        check("x", {"instruction_id_list": ["language:response_language"], "kwargs": [{"language": "de"}]})
+@pytest.mark.skipif(LANGDETECT, reason="langdetect is installed")
+@pytest.mark.parametrize(("name", "given", "right", "wrong"), IN_ENGLISH)
+def test_a_language_needs_its_detector(name, given, right, wrong):
+    """A German text in capitals counted as an English one."""
+    with pytest.raises(ValueError, match=f"{name} needs a package: pip install langdetect"):
+        check(right, {"instruction_id_list": [name], "kwargs": [given]})
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@
 
 A response is right if it follows all of its instructions (prompt level, strict). Meanings follow
 google-research/instruction_following_eval, except that sentences are split at `.`, `!` and `?`, that words are runs of
-letters, digits and underscores, and that languages are detected only if the package langdetect is installed: without it
-the case of letters is checked alone, and a question that asks for a language is refused.
+letters, digits and underscores, and that a question about a language is refused unless the package langdetect is
+installed.
 """
 
 import json
@@ -19,6 +19,8 @@ from .verdict import Verdict
 
 OPTIONS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 """Answers that constrained_response allows."""
+OF_A_LANGUAGE = ("language:response_language", "change_case:english_capital", "change_case:english_lowercase")
+"""Instructions that need langdetect."""
 RELATIONS = ("less than", "at least")
 KINDS = {int: "a whole number", str: "a text", list[str]: "a list of texts"}
 RULES: dict[str, Callable[..., bool]] = {}
@@ -47,8 +49,8 @@ def instructions(
         raise ValueError("the ground truth of ifeval is an object with equally long instruction_id_list and kwargs")
     if unknown := [name for name in names if name not in rules]:
         raise ValueError(f"unknown instruction {unknown[0]!r}; IF-Eval has {', '.join(rules)}")
-    if "language:response_language" in names and not find_spec("langdetect"):
-        raise ValueError("language:response_language needs a package: pip install langdetect")
+    if (spoken := [name for name in names if name in OF_A_LANGUAGE]) and not find_spec("langdetect"):
+        raise ValueError(f"{spoken[0]} needs a package: pip install langdetect")
     given = [{key: value for key, value in (one or {}).items() if value is not None} for one in arguments]
     return names, [_fitting(name, rules[name], some) for name, some in zip(names, given, strict=True)]
 
@@ -88,13 +90,6 @@ def rule(name: str) -> Callable[[Callable[..., bool]], Callable[..., bool]]:
 def enough(count: int, wanted: int, relation: str) -> bool:
     """Return True if a count is `at least` or `less than` the wanted one, as the relation says."""
     return count < wanted if relation == "less than" else count >= wanted
-
-
-def english(text: str) -> bool:
-    """Return True if a text is English, or if no language can be detected."""
-    if not find_spec("langdetect"):
-        return True
-    return speaks(text, "en")
 
 
 def speaks(text: str, language: str) -> bool:
@@ -244,12 +239,12 @@ def _(text: str, capital_frequency: int, capital_relation: str) -> bool:
 
 @rule("change_case:english_capital")
 def _(text: str) -> bool:
-    return text.isupper() and english(text)
+    return text.isupper() and speaks(text, "en")
 
 
 @rule("change_case:english_lowercase")
 def _(text: str) -> bool:
-    return text.islower() and english(text)
+    return text.islower() and speaks(text, "en")
 
 
 @rule("punctuation:no_comma")
