@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from entrostat.logs.diagnosis.events import Fall, look, looks_at, smoothing
+from entrostat.logs.diagnosis.events import Death, Fall, Peak, look, looks_at, smoothing
 from entrostat.logs.foreign.foreign_runs import read_file
 
 
@@ -73,19 +73,138 @@ def test_numbers_that_are_lost(lost):
     metrics = run([1.0] * 20 + [lost] * 5, grad_norm=[1.0] * 22 + [lost] * 3, loss=[lost] * 3 + [1.0] * 22)
     assert look(metrics).lost == {"entropy": 20, "grad_norm": 22}
     assert look(metrics).told == "Not a number: entropy from step 20, grad_norm from step 22."
-    assert look(run([lost] * 20)).lost == {}
+    assert look(run([lost] * 20)).lost == {"entropy": 0}
+    assert look(run([1.0] * 20, loss=[lost] * 20)).told == "Not a number: loss from step 0."
+
+
+@pytest.mark.parametrize("gap", [float("nan"), None])
+def test_sparse_values_between_gaps_are_not_lost(gap):
+    """A table with a value at every tenth step and NaN between them, up to nine after the last."""
+    for steps in range(91, 101):
+        sparse = [0.5 if step % 10 == 0 else gap for step in range(steps)]
+        assert look(run([1.0] * steps, loss=sparse)).told == ""
+    ends = [*([0.5] + [gap] * 9) * 5, *[gap] * 50]
+    assert look(run([1.0] * 100, loss=ends)).lost == {"loss": 41}
+
+
+def without(metrics, name, steps):
+    """Return a log without a metric in some steps."""
+    return [{key: x for key, x in line.items() if key != name or line["step"] not in steps} for line in metrics]
+
+
+def test_a_metric_that_ends_while_others_go_on():
+    metrics = run([1.0] * 100, reward=[0.4, 0.6] * 50, loss=[0.1] * 100)
+    ended = look(without(without(metrics, "entropy", range(60, 100)), "loss", range(60, 100)))
+    assert ended.ended == {"entropy": 60, "loss": 60}
+    assert ended.told == "Entropy and loss are not logged from step 60 of 100."
+    assert ended.marks == [(60, "not logged")]
+    assert look(without(metrics, "entropy", range(96, 100))).told == "", "four are too few"
+    assert look(without(metrics, "entropy", range(40, 60))).told == "", "it comes again"
+    nothing = [line if line["step"] < 60 else {"step": line["step"]} for line in metrics]
+    assert look(nothing).told == "Entropy, reward and loss are not logged from step 60 of 100."
+
+
+@pytest.mark.parametrize("every", [2, 10, 25])
+def test_a_sparse_metric_ends_after_twice_its_longest_pause(every):
+    metrics = without(run([1.0] * 200), "entropy", [step for step in range(200) if step % every])
+    shown = [line | {"loss": 0.1} for line in metrics]
+    assert look(shown).ended == {}
+    last = 100 // every * every
+    for after, told in ((2 * (every - 1) - 1, False), (max(2 * (every - 1), 5), True)):
+        part = [line for line in without(shown, "entropy", range(last + 1, 200)) if line["step"] <= last + after]
+        assert look(part).ended == ({"entropy": last + 1} if told else {})
+
+
+def test_evaluations_after_the_last_step_end_no_metric():
+    trained = run([1.0] * 20, loss=[0.1] * 20)
+    assert look(trained + [{"step": 20 + i, "eval/acc": 0.5, "val-core/x": 1.0} for i in range(9)]).told == ""
 
 
 def test_a_reward_that_dies():
     reward = [0.2, 0.5, 0.6, 0.5, 0.6, 0.6, 0.5, 0.0, 0.4, 0.0, 0.0, 0.01, 0.0, 0.0]
-    assert look(run([1.0] * 14, reward=reward)).died == (8, 0.6)
+    assert look(run([1.0] * 14, reward=reward)).died == Death(8, 0.6, 0.0)
     assert look(run([1.0] * 14, reward=reward[:12])).died is None  # four are too few
-    assert look(run([1.0] * 20, reward=[*reward, 0.0, 0.2, 0.0, 0.0, 0.0, 0.0])).died == (8, 0.6)  # one lucky draw
+    assert look(run([1.0] * 20, reward=[*reward, 0.0, 0.2, 0.0, 0.0, 0.0, 0.0])).died == Death(
+        8, 0.6, 0.0
+    )  # one lucky draw
     pause = [0.5] * 5 + [0.0] * 10 + [0.5] * 5
     assert look(run([1.0] * 40, reward=pause + [0.0] * 15)).died is None  # it has been away for ten before
-    assert look(run([1.0] * 40, reward=pause + [0.0] * 20)).died == (20, 0.5)
+    assert look(run([1.0] * 40, reward=pause + [0.0] * 20)).died == Death(20, 0.5, 0.0)
     assert look(run([1.0] * 14, reward=[0.0] * 14)).died is None  # it never lived
     assert look(run([1.0] * 14, reward=[-1.0] * 14)).died is None
+
+
+SHAPES = {
+    "±1": (lambda share: 2 * share - 1, -1.0),
+    "0/1": (lambda share: share, 0.0),
+    "percent": (lambda share: 100 * share, 0.0),
+}
+
+
+@pytest.mark.parametrize(("scaled", "floor"), SHAPES.values(), ids=SHAPES)
+def test_a_reward_dies_at_the_same_step_on_every_scale(scaled, floor):
+    """The share of correct answers rises from .2 to .45 and is .01 ± .005 from step 40."""
+    draw = np.random.default_rng(0)
+    share = np.concatenate([np.linspace(0.2, 0.45, 40), 0.01 + draw.uniform(-0.005, 0.005, 60)])
+    died = look(run([1.0] * 100, reward=scaled(share).tolist())).died
+    assert (died.step, died.floor) == (40, floor)
+    gone = np.where(np.arange(100) < 40, share, 0.0)
+    exactly = look(run([1.0] * 100, reward=scaled(gone).tolist()))
+    assert exactly.died.step == 40
+    assert exactly.levels == {}
+    half = np.where(np.arange(100) < 40, 0.75, 0.4 + share)
+    assert look(run([1.0] * 100, reward=scaled(half).tolist())).died is None
+
+
+def test_the_floor_of_a_reward_is_told():
+    metrics = run([1.0] * 40, reward=[-0.5] * 10 + [-0.1] * 10 + [-1.0] * 20)
+    assert look(metrics).told == (
+        "The reward is dead since step 20 (it was -0.1, and is now within 5% of the lowest there can be, -1)."
+    )
+    small = run([1.0] * 40, reward=[0.5] * 20 + [-0.02] * 20)
+    assert look(small).died == Death(20, 0.5, 0.0), "a small penalty does not make a reward one of ±1"
+    wide = run([1.0] * 40, reward=[2.0] * 20 + [-0.5] * 20)
+    assert look(wide).died.floor == 0.0
+
+
+def test_a_rise_and_a_fall_below_a_third_of_the_peak():
+    """By hand: .3 to .9 by step 40, then down to .12 at step 99; .3 is reached at step 86."""
+    entropy = np.interp(np.arange(100), [0, 40, 99], [0.3, 0.9, 0.12]).tolist()
+    happened = look(run(entropy))
+    assert happened.peaked == (0.9, 40, 86, pytest.approx(0.12), 99)
+    assert (happened.fell, happened.exploded) == (None, None)
+    assert happened.told == (
+        "Entropy rose from 0.3 nats to 0.9 by step 40 and then fell to 0.12 by step 99 "
+        "(below a third of the peak from step 86)."
+    )
+    assert happened.marks == [(86, "fell from its peak")]
+
+
+@pytest.mark.parametrize(
+    ("entropy", "peaked"),
+    [
+        ([0.3] * 10 + [0.9] * 10 + [0.31] * 20, False),  # above a third of the peak
+        ([0.3] * 10 + [0.89] * 10 + [0.29] * 4 + [0.6] * 20, False),  # four values
+        ([0.3] * 10 + [0.89] * 2 + [0.29] * 20, False),  # a spike is no peak
+        ([0.6] * 10 + [0.89] * 10 + [0.29] * 20, False),  # hardly a rise
+        ([0.3] * 10 + [0.89] * 10 + [0.05] * 20, False),  # told as a fall
+        ([0.3] * 10 + [0.89] * 10 + [0.29] * 20, True),
+        ([0.3] * 10 + [2.0] * 10 + [0.4] * 20, True),  # an explosion that is over
+        ([0.9] * 10 + [0.1] * 10 + [2.0] * 10 + [0.4] * 20, True),  # a fall before
+    ],
+)
+def test_what_is_a_peak(entropy, peaked):
+    assert (look(run(entropy)).peaked is not None) == peaked
+
+
+def test_a_peak_beside_other_events():
+    entropy = [0.9] * 10 + [0.1] * 10 + [2.0] * 10 + [0.4] * 20
+    assert look(run(entropy)).told == (
+        "Entropy fell from 0.9 nats to 0.1 by step 10; entropy rose from 0.1 nats to 2 by step 20 and then fell to 0.4 "
+        "by step 30."
+    )
+    assert look(run([0.3] * 10 + [2.0] * 10 + [0.4] * 20)).peaked == Peak(2.0, 10, 20, 0.4, 20)
+    assert "fell from its peak of 2 nats at step 10 to 0.4" in look(run([0.3] * 10 + [2.0] * 10 + [0.4] * 20)).told
 
 
 def test_responses_that_grow_or_shrink():
@@ -215,8 +334,9 @@ def test_rows_of_two_clocks_are_one_run():
     assert {"entropy", "reward", "eval/acc"} <= set(found.metrics[0])
 
 
-def test_lost_numbers_of_a_console_are_kept_as_such():
-    text = "".join(f"step:{i} - actor/entropy:{'nan' if i > 20 else 0.5} - actor/grad_norm:1.0\n" for i in range(1, 31))
+@pytest.mark.parametrize("lost", ["nan", "NaN", "inf", "-Infinity", "np.float64(nan)"])
+def test_lost_numbers_of_a_console_are_kept_as_such(lost):
+    text = "".join(f"step:{i} - actor/entropy:{lost if i > 20 else 0.5} - actor/grad_norm:1.0\n" for i in range(1, 31))
     (found,) = read_file(io.BytesIO(text.encode()))
     assert found.metrics[-1]["entropy"] is None
     assert look(found.metrics).told == "Not a number: entropy from step 21."

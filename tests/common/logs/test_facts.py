@@ -83,6 +83,38 @@ def test_what_cannot_be_told_about_the_entropy():
     assert {"collapsed", "not collapsed"}.isdisjoint(short.conditions | none.conditions)
 
 
+@pytest.mark.parametrize(
+    ("entropy", "said"),
+    [
+        (300 + DROP, "above 13 nats throughout"),
+        (np.where(STEPS < 37, 60.0, 0.5), "above 13 nats in 37 of 60 steps"),
+        (np.where(STEPS < 4, 60.0, 0.5), ""),
+        (np.full(60, 12.6), ""),
+        (-DROP, "negative throughout"),
+        (np.where(STEPS < 59, -0.1, 0.1), ""),
+    ],
+)
+def test_an_entropy_that_is_no_mean_over_tokens(entropy, said):
+    found = measure(lines(entropy)).impossible
+    assert said in found
+    assert bool(said) == bool(found)
+
+
+def test_a_negative_entropy_names_a_column_that_may_be_the_right_one():
+    named = measure(lines(-DROP, **{"mine/entropy_mean": DROP, "entropy_coef": DROP})).impossible
+    assert named.endswith("or name its column: --entropy mine/entropy_mean")
+    assert measure(lines(-DROP)).impossible.endswith("or name its column: --entropy NAME")
+
+
+def test_a_metric_that_ends_is_found_though_what_goes_on_is_not_read():
+    metrics = lines(DROP, mine=DROP)
+    ended = [{key: x for key, x in line.items() if key != "entropy" or line["step"] < 40} for line in metrics]
+    assert measure(ended).happened.ended == {"entropy": 40}
+    assert "not collapsed" not in measure(ended).conditions
+    evaluated = lines(DROP) + [{"step": 60 + i, "eval/length": 1.0} for i in range(20)]
+    assert measure(evaluated).happened.ended == {}
+
+
 def test_a_known_law_predicts_the_reward():
     found = measure(lines(FALLING, reward=0.9 - 0.2 * np.exp(FALLING))).law
     assert (found.law.a, found.law.b) == pytest.approx((0.2, 0.9))

@@ -1,6 +1,7 @@
 """Logs of other trainers: every kind of file gives the same run; damaged, foreign and large files do no harm."""
 
 import contextlib
+import gzip
 import io
 import json
 
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from foreign_files import ENTROPY, REWARD, STEPS, event_files, openrlhf_log, trainer_state, wandb_chart, wandb_run
 
+from entrostat.logs.diagnosis.events import look
 from entrostat.logs.foreign import foreign_runs, wandb_offline
 from entrostat.logs.foreign.foreign_runs import name_of, read_file, read_path, runs_in
 
@@ -107,6 +109,10 @@ def test_folders(tmp_path):
         (b'{"log_history": [', "is not whole JSON"),
         (b'{"log_history": []}', "has no metrics: take a log of a run that has finished a step"),
         (b'{"step": 1, "a": {"b": "c"}}\n', "has no metrics"),
+        (b"step,entropy\n0.5,0.3\n", "has no step that can be read: the first is “0.5”, and a step is a whole number"),
+        (b"step,entropy\n1,high\n", "has no metrics that can be read: the first value of entropy is “high”, at step 1"),
+        (b"step,a,b\n1,0,53,0,5\n", "has 5 cells under 3 names in its first row, “1,0,53,0,5”: put numbers"),
+        (b"\x1f\x8b\x08\0", "is a gzip file that is damaged or still being written: unpack it with gunzip"),
         (b"PAR1" + bytes(50), "is a damaged Parquet file"),
         (b'"Step","a - b"\n1,"' + b"x" * 200_000 + b'"\n', "is not a CSV file"),
     ],
@@ -145,7 +151,119 @@ def test_odd_steps_and_numbers_are_left_out():
     lines += ["[" * 5000, "not JSON", '{"step": 2, "entropy": 0.5}', '{"step": 2, "reward": 1, "entropy": 0.25}']
     (run,) = read_file(io.BytesIO("\n".join(lines).encode()))
     assert run.metrics == [{"step": 1, "entropy": None}, {"step": 2, "entropy": 0.25, "reward": 1}]
-    assert run.notes[0] == "5 lines without a readable step are left out"
+    assert run.notes == (
+        "5 lines without a readable step (the first is “1.5”) are left out",
+        "1 value of entropy cannot be read, the first “x” at step 1",
+        "taken again at the same step, so that the later value counts: entropy at 1 step",
+    )
+
+
+HELD, LOST = 0.6, 60
+"""Entropy of a run of 100 steps, and the step from which it has none."""
+
+
+def table(blank, header="step,entropy,reward", quote=""):
+    """Return a CSV whose entropy is `blank` from LOST on."""
+    rows = [(step, HELD if step < LOST else blank, 0.4 + step % 7 / 100) for step in range(100)]
+    return "".join(",".join(f"{quote}{cell}{quote}" for cell in row) + "\n" for row in [header.split(","), *rows])
+
+
+def parquet(blank):
+    entropy = pa.array([HELD if step < LOST else blank for step in range(100)], pa.float64())
+    file = io.BytesIO()
+    pq.write_table(
+        pa.table({"_step": range(100), "entropy": entropy, "reward": [0.5 + s % 2 for s in range(100)]}), file
+    )
+    return file.getvalue()
+
+
+def objects(blank, *names):
+    """Return lines of JSON in which these of four metrics are `blank` from LOST on."""
+    metrics = ("entropy", "reward", "loss", "grad_norm")
+    rows = [
+        {"step": step, **{name: blank if step >= LOST and name in names else HELD + step % 2 / 9 for name in metrics}}
+        for step in range(100)
+    ]
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def keyed(blank):
+    return json.dumps({"step": list(range(100)), "entropy": [HELD if s < LOST else blank for s in range(100)]})
+
+
+NAN, GONE = "Not a number: entropy from step 60.", "Entropy is not logged from step 60 of 100."
+CHART = "Step,a run - entropy,a run - reward"
+ENDS = {
+    "W&B, NaN": (table("NaN", CHART, '"'), NAN),
+    "W&B, Infinity": (table("-Infinity", CHART, '"'), NAN),
+    "W&B, blank": (table("", CHART, '"'), GONE),
+    "pandas, nan": (table("nan"), NAN),
+    "pandas, blank": (table(""), GONE),
+    "pandas, None": (table("None"), GONE),
+    "Parquet, NaN": (parquet(float("nan")), NAN),
+    "Parquet, null": (parquet(None), GONE),
+    "JSON, NaN": (objects(float("nan"), "entropy"), NAN),
+    "JSON, text": (objects("nan", "entropy"), NAN),
+    "JSON, null": (objects(None, "entropy"), GONE),
+    "JSON, null in three": (
+        objects(None, "entropy", "loss", "grad_norm"),
+        "Entropy, loss and grad_norm are not logged from step 60 of 100.",
+    ),
+    "JSON, null in all": (
+        objects(None, "entropy", "reward", "loss", "grad_norm"),
+        "Entropy, reward, loss and grad_norm are not logged from step 60 of 100.",
+    ),
+    "columns, text": (keyed("NaN"), NAN),
+    "columns, null": (keyed(None), GONE),
+}
+
+
+@pytest.mark.parametrize(("content", "told"), ENDS.values(), ids=ENDS)
+def test_an_entropy_that_is_lost_is_found_in_every_kind_of_file(content, told):
+    (run,) = read_file(io.BytesIO(content.encode() if isinstance(content, str) else content))
+    assert look(run.metrics).told == told
+
+
+def test_steps_without_a_number_are_kept_and_told():
+    (run,) = read_file(io.BytesIO(objects(None, "entropy", "reward", "loss", "grad_norm").encode()))
+    assert run.metrics[LOST:] == [{"step": step} for step in range(LOST, 100)]
+    assert run.notes == ("40 steps have no number at all (60 to 99)",)
+    assert "60 steps" in run.told()
+
+
+@pytest.mark.parametrize("gap", ["", "nan", "NaN", "None"])
+def test_gaps_of_a_healthy_table_are_no_loss(gap):
+    """The entropy comes at every tenth step, and evaluations have rows of their own at the same step."""
+    rows = ["step,entropy,reward,eval/acc"]
+    for step in range(98):
+        rows.append(f"{step},{0.6 if step % 10 == 0 else gap},{0.4 + step % 7 / 100},{gap}")
+        rows += [f"{step},{gap},{gap},0.5"] if step % 20 == 0 else []
+    (run,) = read_file(io.BytesIO("\n".join(rows).encode()))
+    assert len(run.metrics) == 98
+    assert look(run.metrics).told == ""
+    assert run.notes == ()
+
+
+@pytest.mark.parametrize("gap", ["", '""'])
+def test_a_run_that_is_shorter_than_others_of_its_chart_has_ended(gap):
+    rows = ["Step,a - entropy,b - entropy", *(f"{step},0.6,{0.6 if step < 50 else gap}" for step in range(100))]
+    found = read_file(io.BytesIO("\n".join(rows).encode()))
+    assert [(len(run.metrics), look(run.metrics).told) for run in found] == [(100, ""), (50, "")]
+
+
+def test_evaluations_under_the_names_of_training():
+    """Those whose row says that it is one get a name of their own; of others, the later value counts, and is told."""
+    rows = [{"step": step, "entropy": 0.5, "reward": 0.4} for step in range(20)]
+    said = [row for step in range(20) for row in (rows[step], {"step": step, "reward": 0.9, "split": "eval"})]
+    silent = [row for step in range(20) for row in (rows[step], {"step": step, "reward": 0.9})]
+    (apart,), (same,) = (
+        read_file(io.BytesIO("".join(json.dumps(row) + "\n" for row in some).encode())) for some in (said, silent)
+    )
+    assert {line["reward"] for line in apart.metrics} == {0.4}
+    assert {line["eval/reward"] for line in apart.metrics} == {0.9}
+    assert apart.notes == ()
+    assert {line["reward"] for line in same.metrics} == {0.9}
+    assert same.notes == ("taken again at the same step, so that the later value counts: reward at 20 steps",)
 
 
 def test_large_files_are_read_in_part_or_refused(tmp_path, monkeypatch):
@@ -159,6 +277,26 @@ def test_large_files_are_read_in_part_or_refused(tmp_path, monkeypatch):
     (run,) = read_path(path)
     assert set(run.metrics[0]) == {"step", "entropy"}
     assert "metrics of each are read" in run.notes[0]
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name != "events"])
+def test_gzip_changes_nothing(tmp_path, name):
+    plain = KINDS[name](tmp_path / name)
+    packed = tmp_path / f"{name}.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert read_path(packed) == read_path(plain)
+    assert name_of(packed) == name_of(plain)
+    with plain.open("rb") as one, packed.open("rb") as other:
+        assert runs_in(one) == runs_in(other)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("name", ["chart.csv", "trainer_state.json", "verl.jsonl", "openrlhf.log"])
+def test_a_byte_order_mark_changes_nothing(tmp_path, name, encoding):
+    path = KINDS[name](tmp_path / name)
+    plain = read_path(path)
+    path.write_bytes(path.read_text().encode(encoding))
+    assert read_path(path) == plain
 
 
 @pytest.mark.parametrize("name", KINDS)

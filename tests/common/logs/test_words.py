@@ -73,6 +73,26 @@ def test_an_entropy_that_is_zero_from_the_start_was_not_measured():
     assert "not positive" not in lines("In short", run())[0]
 
 
+def test_an_entropy_in_other_units_is_told_before_that_nothing_happened():
+    healthy = lines("In short", run(entropy=np.full(40, 300.0)))
+    assert healthy[0].startswith("The entropy is above 13 nats throughout")
+    assert healthy[1].startswith("Nothing of note")
+    fell = lines("In short", run(entropy=np.where(np.arange(40) < 20, 300.0, 20.0)))
+    assert fell[0].startswith("Entropy fell from 300 nats to 20")
+    assert fell[1].startswith("The entropy is above 13 nats throughout")
+    negative = lines("In short", run(entropy=-np.ones(40)))
+    assert negative[0].startswith("The entropy is negative throughout")
+    assert "not positive" not in " ".join(negative)
+
+
+def test_an_entropy_that_ends_or_fell_from_a_peak_is_not_called_uncollapsed():
+    ended = [{"step": s, "reward": 0.5, **({"entropy": 1.0} if s < 30 else {})} for s in range(40)]
+    assert lines("In short", ended)[0].startswith("Entropy is not logged from step 30 of 40")
+    assert lines("Collapse", ended)[0] == "Cannot be told: the entropy is not logged from step 30 of 40."
+    peak = lines("Collapse", run(entropy=np.repeat([0.3, 0.8, 0.2, 0.2], 10)))
+    assert peak[0] == "No collapse by its first value: it fell from a peak, and not to a third of where it began."
+
+
 def test_what_is_read_is_named():
     assert lines("In short", run(reward=np.ones(40)))[1] == "Read from entropy, reward."
 

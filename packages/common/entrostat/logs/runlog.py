@@ -175,7 +175,13 @@ def moving_target(metrics: Sequence[Mapping[str, Any]]) -> dict[int, float]:
 
 def trained_steps(metrics: Sequence[Mapping[str, Any]]) -> int:
     """Return the number of lines with more than evaluations, such as that after the last step."""
-    return sum(any(name != "step" and not EVALUATES.match(name) for name in line) for line in metrics)
+    return sum(len(line) > 1 and not is_evaluation(line) for line in metrics)
+
+
+def is_evaluation(line: Mapping[str, Any]) -> bool:
+    """Return True if a line has evaluations and nothing else."""
+    names = [name for name in line if name != "step"]
+    return bool(names) and all(map(EVALUATES.match, names))
 
 
 def manifest(seed: int) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..runlog import is_evaluation
+
 Array = NDArray[np.float64]
 LASTS = 5
 """Logged values in a row that an event must last; more in a noisy run, as many as the running median takes, and in a
@@ -23,10 +25,14 @@ FELL = 1 / 3
 """Share of the first entropy at or below which it fell."""
 EXPLODED = 3.0
 """The same at or above which it exploded, unless a controller has a target of that size."""
-ALIVE = 0.02
-"""Share of its best running median at or below which a running median of rewards is dead."""
+ROSE = 1.5
+"""Share of the first entropy from which on a peak of it is a rise."""
+ALIVE = 0.05
+"""Share of the way from the reward's floor to its best running median, at or below which a running median is dead."""
+BELOW_ZERO = -0.1
+"""Running median of rewards from which down, if all lie from −1 to 1, their floor is −1: penalties may be smaller."""
 PAUSES = 2
-"""Factor by which a dead reward must outlast the longest pause of rewards before."""
+"""Factor by which a dead reward, or a metric that ended, must outlast the longest pause before."""
 LONGER = 1.75
 """Factor by which responses grow or shrink that is told."""
 DECLINED = 0.8
@@ -62,6 +68,25 @@ class Fall(NamedTuple):
     low_step: int
 
 
+class Peak(NamedTuple):
+    """Entropy that rose and then fell: its peak (nats), the step of FELL of it, and the lowest value after that."""
+
+    high: float
+    high_step: int
+    step: int
+    low: float
+    low_step: int
+
+
+class Death(NamedTuple):
+    """Reward that died: when, its best running median before, and the floor at which it is."""
+
+    step: int
+    best: float
+    floor: float
+    """Lowest reward that there can be: −1 or 0."""
+
+
 class Decline(NamedTuple):
     """Evaluation that fell after its best value, while the training reward did not."""
 
@@ -79,10 +104,15 @@ class Happened(NamedTuple):
     fell: Fall | None
     exploded: tuple[int, float] | None
     """Step from which the entropy exploded, and its highest value (nats)."""
+    peaked: Peak | None
+    """Rise and fall of the entropy that `fell` does not tell, because it ends above a third of the first value."""
     lost: dict[str, int]
     """Metrics that are NaN or infinite until the end, and the step from which they are."""
-    died: tuple[int, float] | None
-    """Step from which the reward is dead, and its best running median before."""
+    ended: dict[str, int]
+    """Metrics that are not logged any more where others are, and the first step without them."""
+    steps: int
+    """Number of steps up to the last one that the log has."""
+    died: Death | None
     levels: dict[str, float]
     """Metrics of LEVELS that are beyond their limit, and their mean over the last third."""
     length: tuple[float, float] | None
@@ -96,7 +126,9 @@ class Happened(NamedTuple):
         """Steps of the events and a word for each, in their order."""
         found = [(self.fell.step, "fell")] if self.fell else []
         found += [(self.exploded[0], "exploded")] if self.exploded else []
+        found += [(self.peaked.step, "fell from its peak")] if self.peaked else []
         found += [(step, "NaN") for step in sorted(set(self.lost.values()))]
+        found += [(step, "not logged") for step in sorted(set(self.ended.values()))]
         found += [(self.died[0], "reward dead")] if self.died else []
         found += [(self.declined.best_step, "best evaluation")] if self.declined else []
         return sorted(found)
@@ -114,14 +146,24 @@ class Happened(NamedTuple):
             came = f"exploded from step {step} (up to {high:.3g} nats)"
             before = self.fell and self.fell.step < step
             parts.append(f"then {came}" if before else f"entropy starts at {self.first:.3g} nats and {came}")
+        if self.peaked:
+            high, high_step, step, low, low_step = self.peaked
+            early = f" (below a third of the peak from step {step})" if step < low_step else ""
+            if self.exploded:
+                course = f"fell from its peak of {high:.3g} nats at step {high_step}"
+            else:
+                low_before = self.fell.low if self.fell else self.first
+                course = f"rose from {low_before:.3g} nats to {high:.3g} by step {high_step} and then fell"
+            parts.append(f"entropy {course} to {low:.3g} by step {low_step}{early}")
         if self.lost:
-            since: dict[int, list[str]] = {}
-            for name, step in self.lost.items():
-                since.setdefault(step, []).append(name)
-            lost = (f"{' and '.join(names)} from step {step}" for step, names in since.items())
-            parts.append(f"not a number: {', '.join(lost)}")
+            parts.append(f"not a number: {', '.join(f'{names} from step {at}' for at, names in _since(self.lost))}")
+        for at, names in _since(self.ended):
+            verb = "are" if " and " in names else "is"
+            parts.append(f"{names} {verb} not logged from step {at} of {self.steps}")
         if self.died:
-            parts.append(f"the reward is dead since step {self.died[0]} (it was {self.died[1]:.3g})")
+            step, best, floor = self.died
+            least = f", and is now within {ALIVE:.0%} of the lowest there can be, {floor:.0f}" if floor else ""
+            parts.append(f"the reward is dead since step {step} (it was {best:.3g}{least})")
         if self.declined:
             name, best, step, last = self.declined
             parts.append(f"{name} fell from {best:.3g} at step {step} to {last:.3g} while the training reward did not")
@@ -133,6 +175,18 @@ class Happened(NamedTuple):
         return f"{said[:1].upper()}{said[1:]}." if said else ""
 
 
+def _since(steps: Mapping[str, int]) -> list[tuple[int, str]]:
+    """Return each step with its metrics in words, in the order of the metrics."""
+    since: dict[int, list[str]] = {}
+    for name, step in steps.items():
+        since.setdefault(step, []).append(name)
+    return [(step, _listed(names)) for step, names in since.items()]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+
+
 def look(metrics: Sequence[Mapping[str, Any]], target: float | None = None) -> Happened:
     """Return the events of a run.
 
@@ -141,7 +195,7 @@ def look(metrics: Sequence[Mapping[str, Any]], target: float | None = None) -> H
     """
     at, entropy = numbers(metrics, "entropy")
     first = float(entropy[0]) if len(entropy) and entropy[0] > 0 else None
-    fell = exploded = None
+    fell = exploded = peaked = None
     if first is not None:
         window, length = smoothing(entropy), max(LASTS, len(entropy) // 20)
         entropy = running_median(entropy, window)
@@ -153,7 +207,11 @@ def look(metrics: Sequence[Mapping[str, Any]], target: float | None = None) -> H
             end = burst if burst is not None and burst > start else len(entropy)
             low = start + int(entropy[start:end].argmin())
             fell = Fall(int(at[start]), float(entropy[low]), int(at[low]))
+        peaked = _peaked(at, entropy, max(length, window))
+        if peaked and fell and fell.low_step >= peaked.step:
+            peaked = None
     lost = {name: step for name in GUARDED if (step := _lost(metrics, name)) is not None}
+    ended = {name: step for name in GUARDED if name not in lost and (step := _ended(metrics, name)) is not None}
     died = _died(*numbers(metrics, "reward"))
     late = {name: _late(values) for name in LEVELS if len(values := numbers(metrics, name)[1])}
     reward = numbers(metrics, "reward")[1]
@@ -165,7 +223,10 @@ def look(metrics: Sequence[Mapping[str, Any]], target: float | None = None) -> H
         first,
         fell,
         exploded,
+        peaked,
         lost,
+        ended,
+        steps=metrics[-1]["step"] + (metrics[0]["step"] == 0) if metrics else 0,
         died=died,
         levels=levels,
         length=_length(numbers(metrics, "response_length")[1]),
@@ -248,22 +309,59 @@ def _lasting(holds: NDArray[np.bool_], length: int) -> int | None:
 
 
 def _lost(metrics: Sequence[Mapping[str, Any]], name: str) -> int | None:
-    """Return the first step after the last number of a metric at which it is none; None if it ends as a number."""
-    told = [(line["step"], line[name]) for line in metrics if name in line]
-    lost = [not isinstance(value, int | float) or not np.isfinite(value) for _, value in told]
-    if not told or not lost[-1] or all(lost):
+    """Return the first step after the last number of a metric at which it is none; None if it ends as a number.
+
+    A table may fill the steps between sparse values with NaN: such a metric is lost if it is for longer than between
+    any two values.
+    """
+    told = [(int(line["step"]), line[name]) for line in metrics if name in line]
+    there = [at for at, (_, value) in enumerate(told) if isinstance(value, int | float) and np.isfinite(value)]
+    if not told or not there:
+        return told[0][0] if told else None
+    between = np.diff(there)
+    sparse = len(between) > 0 and np.median(between) > 1
+    after = len(told) - 1 - there[-1]
+    return told[there[-1] + 1][0] if after > (between.max() - 1 if sparse else 0) else None
+
+
+def _ended(metrics: Sequence[Mapping[str, Any]], name: str) -> int | None:
+    """Return the first step after the last value of a metric, if steps of training go on; None if it does not end.
+
+    It ends if the steps without it are LASTS or more, and PAUSES times as many as between any two values.
+    """
+    trained = [line for line in metrics if not is_evaluation(line)]
+    there = [at for at, line in enumerate(trained) if name in line]
+    after = len(trained) - 1 - there[-1] if there else 0
+    if len(there) < 2 or after < max(LASTS, PAUSES * (np.diff(there).max() - 1)):
         return None
-    return int(told[len(lost) - lost[::-1].index(False)][0])
+    return int(trained[there[-1] + 1]["step"])
 
 
-def _died(at: NDArray[np.int64], reward: Array) -> tuple[int, float] | None:
+def _peaked(at: NDArray[np.int64], entropy: Array, length: int) -> Peak | None:
+    """Return the first fall of an entropy (n,) to FELL of a peak that is ROSE times its first value or more."""
+    if len(entropy) < 2 * LASTS:
+        return None
+    medians = running_median(entropy, LASTS)
+    peaks = np.maximum.accumulate(medians)
+    start = _lasting((medians <= FELL * peaks) & (peaks >= ROSE * entropy[0]), length)
+    if start is None:
+        return None
+    around = int(medians[: start + 1].argmax())
+    top = around + int(entropy[around : around + LASTS].argmax())
+    low = start + int(entropy[start:].argmin())
+    return Peak(float(entropy[top]), int(at[top]), int(at[start + LASTS // 2]), float(entropy[low]), int(at[low]))
+
+
+def _died(at: NDArray[np.int64], reward: Array) -> Death | None:
     if len(reward) < 2 * LASTS:
         return None
     medians = running_median(reward, LASTS)
+    both_signs = medians.min() <= BELOW_ZERO and np.abs(reward).max() <= 1 + 1e-6
+    floor = -1.0 if both_signs else 0.0
     best = float(medians.max())
-    alive = np.flatnonzero(medians > ALIVE * best)
-    if best <= 0:
+    alive = np.flatnonzero(medians - floor > ALIVE * (best - floor))
+    if best <= floor:
         return None
     dead = int(alive[-1]) + 1 + LASTS // 2
     longest = int((np.diff(alive, prepend=-1) - 1).max())
-    return (int(at[dead]), best) if len(reward) - dead >= max(LASTS, PAUSES * longest) else None
+    return Death(int(at[dead]), best, floor) if len(reward) - dead >= max(LASTS, PAUSES * longest) else None

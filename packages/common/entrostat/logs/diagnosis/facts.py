@@ -39,8 +39,12 @@ HARDLY = 0.001
 """Share of clipped tokens below which clipping has hardly any effect."""
 PINNED = 0.9
 """Share of the last third that a coefficient at its bound is there."""
+MOST_NATS = 13.0
+"""Entropy (nats) above which none is a mean over tokens: ln 262,144 is 12.5."""
 MOST_POINTS = 1500
 """Upper limit for the points of a law; a longer run is thinned evenly."""
+MOST_OTHERS = 3
+"""Upper limit for the names that are suggested instead of one."""
 CLIPPING = ("clip_fraction", "clip/high", "clip/low", "ratio/max", "kl_to_rollout")
 """Metrics of the distance between the policy and that of the rollout."""
 ENGINES = ("mismatch/kl", "mismatch/ratio_max", "mismatch/logp_gap")
@@ -163,6 +167,8 @@ class Facts:
     """Logged metrics that may be one that is missing under a known name, by entrostat's name."""
     incomparable: str = ""
     """Reason that entropies of different steps cannot be compared, and none is read; empty if they can."""
+    impossible: str = ""
+    """Reason that the entropy is no mean over tokens, a sentence; empty if it may be one."""
 
     @property
     def clipped(self) -> float | None:
@@ -189,12 +195,12 @@ def measure(metrics: Metrics, config: Mapping[str, Any] | None = None, target: f
     if target is not None and not target >= 0:
         raise ValueError(f"a target is an entropy in nats, 0 or more, not {target:g}")
     logged, steps = set[str]().union(*metrics), trained_steps(metrics)
-    names = {name for name in logged if reads(name)}
-    metrics = [{name: line[name] for name in ("step", *names) if name in line} for line in metrics]
     controller = str((config or {}).get("controller") or "")
     incomparable = heated(numbers(metrics, TEMPERATURE)[1])
     if incomparable:
         metrics = [{name: x for name, x in line.items() if name != "entropy"} for line in metrics]
+    whole, names = metrics, {name for name in logged if reads(name)}
+    metrics = [{name: line[name] for name in ("step", *names) if name in line} for line in metrics]
     at, entropy = numbers(metrics, "entropy")
     if target is None:
         target = _target(metrics, config or {}, controller)
@@ -210,9 +216,10 @@ def measure(metrics: Metrics, config: Mapping[str, Any] | None = None, target: f
         no_law=no_law,
         control=_control(metrics, entropy, target),
         breadth=_breadth(metrics),
-        happened=look(metrics, target),
+        happened=look(whole, target),
         candidates={ours: found for ours in LOOKS_LIKE if ours not in logged and (found := candidates(ours, logged))},
         incomparable=incomparable,
+        impossible=_impossible(entropy, candidates("entropy", logged - {"entropy"})),
     )
 
 
@@ -243,6 +250,24 @@ def _course(at: NDArray[np.int64], entropy: Array) -> Entropy | None:
     collapse = int(at[first + window // 2]) if first < len(medians) else None
     late = last_third(entropy)
     return Entropy(float(medians[0]), float(late.mean()), float(late.min()), float(late.max()), collapse)
+
+
+def _impossible(entropy: Array, others: Sequence[str]) -> str:
+    """Return why an entropy (n,) is no mean over tokens; empty if it may be one. others: names that look like one."""
+    above = int((entropy > MOST_NATS).sum())
+    if above and above >= min(len(entropy), WINDOW):
+        steps = "throughout" if above == len(entropy) else f"in {above} of {len(entropy)} steps"
+        return (
+            f"The entropy is above {MOST_NATS:.0f} nats {steps}, more than any vocabulary allows for a token "
+            "(ln 262,144 = 12.5): it is a sum over tokens, or in other units."
+        )
+    if len(entropy) and entropy.max() < 0:
+        named = " or ".join(f"--entropy {name}" for name in others[:MOST_OTHERS]) or "--entropy NAME"
+        return (
+            "The entropy is negative throughout, which no entropy of tokens is: this looks like a loss, the negative "
+            f"of the entropy. Log the entropy itself, or name its column: {named}"
+        )
+    return ""
 
 
 def _level(metrics: Metrics, name: str) -> Level | None:
@@ -340,6 +365,7 @@ CONDITIONS: dict[str, Callable[[Facts], bool]] = {
         and facts.entropy.collapse is None
         and facts.happened.exploded is None
         and not facts.happened.lost
+        and "entropy" not in facts.happened.ended
     ),
     "entropy rose": lambda facts: (
         facts.entropy is not None

@@ -123,17 +123,20 @@ def _as_text(section: Section, mark: str = "") -> str:
 
 def _happened(facts: Facts) -> tuple[str, ...]:
     if facts.happened.told:
-        lines = [facts.happened.told]
+        lines = [facts.happened.told, *([facts.impossible] if facts.impossible else [])]
     elif facts.incomparable:
         lines = [f"The course of the entropy cannot be told: {facts.incomparable}."]
     elif facts.entropies < LASTS:
         lines = ["Too few entropies are logged to tell."]
+    elif facts.happened.first is None and facts.impossible:
+        lines = [facts.impossible]
     elif facts.happened.first is None:
         lines = ["The first entropy is not positive, so that it was hardly measured: its course cannot be told."]
     else:
-        lines = [
+        lines = [facts.impossible] if facts.impossible else []
+        lines.append(
             "Nothing of note: no fall to a third of the first entropy, no explosion, no lost number, no dead reward."
-        ]
+        )
     if facts.happened.read:
         lines.append(f"Read from {', '.join(facts.happened.read)}.")
     for ours, found in facts.candidates.items():
@@ -160,8 +163,13 @@ def _collapse(facts: Facts) -> tuple[str, ...]:
     none = "Not collapsed at the end." if facts.happened.fell else "No collapse."
     if facts.happened.exploded:
         none = "Not collapsed at the end: it exploded."
+    if facts.happened.peaked and not facts.happened.fell:
+        none = "No collapse by its first value: it fell from a peak, and not to a third of where it began."
     if "entropy" in facts.happened.lost:
         none = f"Cannot be told: the entropy is not a number from step {facts.happened.lost['entropy']}."
+    if "entropy" in facts.happened.ended:
+        step = facts.happened.ended["entropy"]
+        none = f"Cannot be told: the entropy is not logged from step {step} of {facts.happened.steps}."
     found = none if one.collapse is None else f"Collapsed at step {one.collapse}."
     return (found, course, DEFINITION)
 

@@ -9,6 +9,9 @@ console_lines.py    console output of verl and OpenRLHF
 notebooks.py        the table that a trainer shows in a notebook
 starts.py           runs that follow one another in a file, and steps that a resumed run took again
 rows.py             what a reader yields, and the bytes it may read
+unwrapped.py        gzip unpacked, and text with a byte order mark decoded, before a reader sees it
+table_numbers.py    numbers with decimal points or commas in the cells of a table
+left_out.py         what could not be read, and the notes that tell it
 
 Readers know nothing of names.
 """

@@ -23,9 +23,11 @@ from ...settings.importing import Outside, distribution, plug_ins
 from ..regular_file import require_file
 from ..runlog import trained_steps
 from . import console_lines, event_files, json_logs, notebooks, wandb_offline, wandb_tables
+from .left_out import LeftOut
 from .metric_names import translate
 from .rows import LimitedFile, Row
-from .starts import Starts, Steps
+from .starts import Run, Starts
+from .unwrapped import ENDING, unwrapped
 
 MOST = 2**30
 """Upper limit for what is read of a file, bytes."""
@@ -34,6 +36,8 @@ HEAD = 2**20
 MOST_NAMES = 1000
 """Upper limit for the metrics of a run."""
 LONGEST_NAME = 300
+MOST_TOLD = 3
+"""Upper limit for the metrics that a note names."""
 MOST_RUNS = 100
 """Upper limit for the runs in a file."""
 LARGEST_STEP = 2**53 - 1
@@ -44,7 +48,11 @@ KNOWN = (
     "W&B's CSV and Parquet exports and offline runs, TensorBoard's event files, trainer_state.json of TRL, verl's "
     ".jsonl, the table of a notebook, and the console output of verl, OpenRLHF, prime-rl, slime, TRL and ms-swift"
 )
-HELP = fill(f"Logs of other trainers are {KNOWN}. Their metrics get entrostat's names (docs/metrics.md).", 79)
+HELP = fill(
+    f"Logs of other trainers are {KNOWN}; they may be packed by gzip. "
+    "Their metrics get entrostat's names (docs/metrics.md).",
+    79,
+)
 """End of the help of a command that reads them."""
 
 
@@ -99,7 +107,10 @@ class ForeignRun:
     source: str
     """Kind of file."""
     metrics: list[dict[str, Any]]
-    """Metrics of each step, in order; `step` comes first, then metrics with a name of entrostat. None: no number."""
+    """Metrics of each step, in order; `step` comes first, then metrics with a name of entrostat.
+
+    None: NaN or infinite. A step whose row has nothing but blanks has no metrics.
+    """
     translated: dict[str, str]
     """entrostat's names of metrics, by the file's."""
     kept: list[str]
@@ -135,6 +146,7 @@ def read_path(path: str | Path, most: int = MOST) -> list[ForeignRun]:
 def name_of(path: str | Path) -> str:
     """Return a name for the run in a file or folder: of a trainer_state.json, that of the trainer's output folder."""
     full = Path(path).resolve()
+    full = full.with_name(full.name.removesuffix(ENDING)) if full.is_file() else full
     if full.name != STATE:
         return full.name if full.is_dir() or is_event_file(full.name) else full.stem
     return full.parents[1 if CHECKPOINT.fullmatch(full.parent.name) else 0].name
@@ -187,6 +199,7 @@ def read_file(file: BinaryIO, most: int = MOST) -> list[ForeignRun]:
 
     Raises ValueError in one line that begins with a verb: put the file's name before it.
     """
+    file = unwrapped(file, most)
     head = file.read(HEAD)
     kind = _kind(head)
     limited = LimitedFile(file, most)
@@ -201,7 +214,10 @@ def read_file(file: BinaryIO, most: int = MOST) -> list[ForeignRun]:
 
 def runs_in(file: BinaryIO) -> list[str]:
     """Return the names of the runs at the start of a file, "" for its only one; an empty list if it is no log."""
-    head = file.read(HEAD)
+    try:
+        head = unwrapped(file, HEAD).read(HEAD)
+    except ValueError:
+        return []
     kind = _kind(head)
     if kind is None:
         return []
@@ -273,51 +289,64 @@ def _gathered(kind: Kind, rows: Iterable[Row], cut: bool) -> list[ForeignRun]:
     """
     runs: dict[str, Starts] = {}
     names: dict[str, dict[str, None]] = {}
-    unreadable = left_out = 0
+    left = LeftOut()
     run, apart = "", True
     for row in rows:
         if not _is_step(row.step):
-            unreadable += not row.metrics or any(map(_is_number, row.metrics.values()))
+            if not row.metrics or any(map(_is_number, row.metrics.values())):
+                left.add_step(row.step)
             continue
         run = (row.run or run) if apart else ""
         if run not in runs and len(runs) == MOST_RUNS and _are_steps(runs):
             runs, names, run, apart = *_joined(runs, names), "", False
         if run not in runs and len(runs) == MOST_RUNS:
-            left_out += 1
+            left.more += 1
             continue
-        known = names.setdefault(run, {})
-        line: dict[str, float | None] = {}
-        for name, value in row.metrics.items():
-            lost = type(value) is float and not math.isfinite(value)
-            if not (lost or _is_number(value)) or name.startswith("_"):
-                continue
-            if name in ("", "step") or len(name) > LONGEST_NAME:
-                continue
-            if name not in known and len(known) == MOST_NAMES:
-                left_out += 1
-                continue
-            known[name] = None
-            line[name] = None if lost else value
-        runs.setdefault(run, Starts()).add(int(row.step), line)
+        line = _line(row, names.setdefault(run, {}), left)
+        if line is not None:
+            runs.setdefault(run, Starts()).add(int(row.step), line)
     if _are_steps(runs):
         runs, names = _joined(runs, names)
     notes = [kind.note] if kind.note else []
-    if unreadable:
-        notes.append(f"{unreadable} lines without a readable step are left out")
-    if left_out:
+    notes += left.notes(set().union(*names.values()))
+    if left.more:
         notes.append(f"only the first {MOST_RUNS} runs and {MOST_NAMES} metrics of each are read")
     if cut:
         notes.append("only the beginning of the file is read, because it is too large")
     made = []
     for name, starts in runs.items():
         found = [run for run in starts.runs() if any(run.steps.values())][:MOST_RUNS]
-        for number, (steps, repeated) in enumerate(found, 1):
-            again = [f"steps {repeated[0]} to {repeated[1]} were taken again: the later ones count"] if repeated else []
+        for number, one in enumerate(found, 1):
             several = [f"run {number} of {len(found)} that follow one another"] if len(found) > 1 else []
             called = name if number == 1 else f"{name}, run {number}" if name else f"run {number}"
-            all_names = [there for there in names[name] if any(there in line for line in steps.values())]
-            made.append(_run(called, kind.title, steps, all_names, (*notes, *several, *again)))
+            made.append(_run(called, kind.title, one, names[name], (*notes, *several)))
+    if not made and (reason := left.reason()):
+        raise ValueError(f"({kind.title}) {reason}")
     return made
+
+
+def _line(row: Row, known: dict[str, None], left: LeftOut) -> dict[str, float | None] | None:
+    """Return the numbers of a row, None for one that is NaN or infinite; None for a row without numbers and blanks.
+
+    known: names of the run's metrics, to which those of the row are added.
+    """
+    line: dict[str, float | None] = {}
+    blank = False
+    for name, value in row.metrics.items():
+        if name in ("", "step") or name.startswith("_") or len(name) > LONGEST_NAME:
+            continue
+        blank |= value is None
+        if isinstance(value, str):
+            left.add_text(name, value, int(row.step))
+        lost = type(value) is float and not math.isfinite(value)
+        if not lost and not _is_number(value):
+            continue
+        if name not in known and len(known) == MOST_NAMES:
+            left.more += 1
+            continue
+        known[name] = None
+        line[name] = None if lost else value
+    return line if line or blank else None
 
 
 def _are_steps(runs: Mapping[str, Starts]) -> bool:
@@ -337,16 +366,29 @@ def _joined(
     return {"": whole}, {"": dict.fromkeys(chain.from_iterable(names.values()))}
 
 
-def _run(name: str, source: str, lines: Steps, names: Sequence[str], notes: tuple[str, ...]) -> ForeignRun:
-    translated = translate(names)
-    kept = [there for there in names if there not in translated]
-    ours = {there: translated.get(there, there) for there in (*translated, *kept)}
+def _run(name: str, source: str, run: Run, names: Iterable[str], notes: tuple[str, ...]) -> ForeignRun:
+    there = [name for name in names if any(name in line for line in run.steps.values())]
+    translated = translate(there)
+    kept = [name for name in there if name not in translated]
+    ours = {name: translated.get(name, name) for name in (*translated, *kept)}
     metrics = [
-        {"step": step, **{here: line[there] for there, here in ours.items() if there in line}}
-        for step, line in sorted(lines.items())
-        if line
+        {"step": step, **{here: line[theirs] for theirs, here in ours.items() if theirs in line}}
+        for step, line in sorted(run.steps.items())
     ]
-    return ForeignRun(name, source, metrics, translated, kept, notes)
+    return ForeignRun(name, source, metrics, translated, kept, (*notes, *_notes(run)))
+
+
+def _notes(run: Run) -> Iterator[str]:
+    """Yield what is odd about the steps of a run, a sentence each."""
+    if run.repeated:
+        yield f"steps {run.repeated[0]} to {run.repeated[1]} were taken again: the later ones count"
+    if run.replaced:
+        most = sorted(run.replaced.items(), key=lambda one: -one[1])[:MOST_TOLD]
+        told = ", ".join(f"{name} at {count} step{'s' * (count > 1)}" for name, count in most)
+        more = f" and {len(run.replaced) - len(most)} other metrics" if len(run.replaced) > len(most) else ""
+        yield f"taken again at the same step, so that the later value counts: {told}{more}"
+    if empty := sorted(step for step, line in run.steps.items() if not line):
+        yield f"{len(empty)} steps have no number at all ({empty[0]} to {empty[-1]})"
 
 
 def _is_number(value: Any) -> bool:

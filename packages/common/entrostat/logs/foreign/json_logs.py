@@ -56,7 +56,7 @@ def read_columns(file: LimitedFile) -> Iterator[Row]:
     steps = content[name]
     columns = {key: column for key, column in content.items() if isinstance(column, list) and key != name}
     for at, step in enumerate(steps):
-        yield Row("", step, {key: column[at] for key, column in columns.items() if len(column) == len(steps)})
+        yield Row("", step, dict(flat({key: of[at] for key, of in columns.items() if len(of) == len(steps)})))
 
 
 def is_keyed(head: bytes) -> bool:
@@ -95,7 +95,7 @@ def read_data(file: LimitedFile) -> NoReturn:
 
 def _problem(head: bytes) -> list[str]:
     """Return the columns of a data set in the object that a file starts with; an empty list if it is none."""
-    text = head.decode("utf-8", "replace").lstrip("\ufeff[ \t\r\n")
+    text = head.decode("utf-8", "replace").lstrip("[ \t\r\n")
     try:
         record, _ = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):

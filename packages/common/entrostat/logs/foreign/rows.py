@@ -4,6 +4,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
+from ..runlog import EVALUATES
+
 LONGEST = 16 * 2**20
 """Upper limit for a line, bytes."""
 STEPS = (
@@ -26,8 +28,12 @@ OF_ALL = re.compile(r"(\d{1,15})/\d{1,15}")
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|\.\d+(?:e[-+]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE)
 LONGEST_NUMBER = 40
+BLANKS = {"", "-", "n/a", "na", "<na>", "none", "null", "no log"}
+"""Texts, in small letters, that stand where a row has no value."""
+KINDS = ("type", "split", "phase", "mode", "stage")
+"""Names of what tells the kind of a row."""
 EVALUATIONS = ("eval", "evaluation", "val", "validation", "test")
-"""Values of a row's `type` that make its metrics those of an evaluation."""
+"""Values of it that make a row's metrics those of an evaluation."""
 OF_DATA = {"question", "problem", "prompt", "answer", "solution", "ground_truth", "messages", "reward_model"}
 """Names of the columns of a data set of problems, of which a log has none or one."""
 
@@ -65,15 +71,17 @@ def told_data(columns: Sequence[str]) -> str:
 
 def row(record: Mapping[str, Any], steps: Collection[str]) -> Row:
     """Return a record as a row; `steps`: the names that hold its step."""
-    known = (record[name] for name in steps if record.get(name) is not None)
-    step = next(known, None)
+    known = (record[name] for name in steps if record.get(name) not in (None, ""))
+    step = next((found for found in known if found == found), None)  # not NaN, which fills gaps of tables
     if isinstance(step, str) and (found := OF_ALL.fullmatch(step)):
         step = int(found[1])
     elif isinstance(step, str) and step.strip().isdigit():
         step = int(step)
-    prefix = "eval/" if record.get("type") in EVALUATIONS else ""
+    held_out = any(record.get(name) in EVALUATIONS for name in KINDS)
     named = flat({name: value for name, value in record.items() if name not in steps})
-    return Row(of_run(record), step, {prefix + name: value for name, value in named})
+    if held_out:
+        named = ((name if EVALUATES.match(name) else f"eval/{name}", value) for name, value in named)
+    return Row(of_run(record), step, dict(named))
 
 
 def of_run(record: Mapping[str, Any]) -> str:
@@ -83,15 +91,17 @@ def of_run(record: Mapping[str, Any]) -> str:
 
 
 def flat(record: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the values of an object and of those in it, with / between their names; texts of numbers as numbers.
+    """Yield the values of an object and of those in it, with / between their names.
 
-    JSON has no NaN, so that many write it as a text.
+    Texts of numbers become numbers, and those of BLANKS None. JSON has no NaN, so that many write it as a text.
     """
     for name, value in record.items():
         if isinstance(value, dict):
             yield from flat(value, f"{before}{name}/")
         elif isinstance(value, str) and len(value) <= LONGEST_NUMBER and NUMBER.fullmatch(value.strip()):
             yield before + str(name), float(value)
+        elif isinstance(value, str) and value.strip().lower() in BLANKS:
+            yield before + str(name), None
         else:
             yield before + str(name), value
 

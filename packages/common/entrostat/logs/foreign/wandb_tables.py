@@ -1,7 +1,7 @@
 """Exports of Weights & Biases: tables as CSV or Parquet, a row for each step.
 
-Of a CSV the separator is found: a comma, or, as a European spreadsheet writes it, a semicolon with decimal commas, or a
-tab. NaN is a gap in these tables.
+Of a CSV the separator is found, a comma, a semicolon or a tab, and the decimal mark. An empty cell is a gap, and NaN a
+number that is lost.
 
 A table of several runs has a column that tells them apart, such as `run` or `seed`. A chart's CSV has the columns
 `Step`, `RUN - METRIC`, `RUN - METRIC__MIN`, `RUN - METRIC__MAX` for each run in it; the last two are left out. A run's
@@ -12,17 +12,19 @@ history has a column for each metric, and `_step`: `run.history().to_csv(...)`, 
 import csv
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import chain
-from math import isfinite
+from itertools import chain, islice
 from typing import Any
 
-from .rows import RUNS, LimitedFile, Row, data_columns, row, step_names, told_data
+from .rows import KINDS, RUNS, LimitedFile, Row, data_columns, row, step_names, told_data
+from .table_numbers import decimal_mark, number
 
 OF_A_CHART = " - "
 """Text between run and metric in a column of a chart."""
 EXTREMES = ("__MIN", "__MAX")
 OF_RUNS = {"Name", "State"}
 """Columns of W&B's table of runs, which has a row for each run."""
+SAMPLE = 1000
+"""Lines of a CSV that tell its decimal mark."""
 MOST_CELLS = 50_000_000
 """Upper limit for the cells of a Parquet file."""
 
@@ -38,7 +40,7 @@ def is_parquet(head: bytes) -> bool:
 
 
 def _header(head: bytes) -> list[str]:
-    line = head.partition(b"\n")[0].decode("utf-8-sig", "replace")
+    line = head.partition(b"\n")[0].decode("utf-8", "replace")
     try:
         return next(csv.reader([line], delimiter=_separator(line)), [])
     except csv.Error:
@@ -61,30 +63,34 @@ def read_csv(file: LimitedFile) -> Iterator[Row]:
     separator = _separator(first)
     rows = csv.reader(chain([first], lines), delimiter=separator)
     try:
-        header = [name.removeprefix("\ufeff") for name in next(rows, [])]
+        header = next(rows, [])
         if set(header) >= OF_RUNS:
             raise ValueError("is W&B's table of runs, without their steps: export a chart or run.history() instead")
-        text = {at for at, name in enumerate(header) if name.lower() in RUNS}
-        point = "," if separator == ";" else "."
-        cells = (
-            [cell if at in text else _number(cell.replace(point, ".")) for at, cell in enumerate(cells)]
-            for cells in rows
+        sample = list(islice(rows, SAMPLE))
+        _require_columns(header, sample[0] if sample else [])
+        mark = decimal_mark(sample, "," if separator == ";" else ".")
+        text = {at for at, name in enumerate(header) if name.lower() in (*RUNS, *KINDS)}
+        numbers = (
+            [cell if at in text else number(cell, mark) for at, cell in enumerate(cells)]
+            for cells in chain(sample, rows)
         )
-        yield from _of_chart(header, cells) if _is_chart(header) else _of_history(header, cells)
+        yield from _of_chart(header, numbers) if _is_chart(header) else _of_history(header, numbers)
     except csv.Error as error:
         raise ValueError(f"is not a CSV file: {error}") from None
 
 
-def _number(cell: str) -> float | None:
-    try:
-        found = float(cell)
-    except ValueError:
-        return None
-    return found if isfinite(found) else None
+def _require_columns(header: Sequence[str], cells: Sequence[str]) -> None:
+    """Raise ValueError if a row has cells beyond the header, as decimal commas between commas make them."""
+    if any(cell.strip() for cell in cells[len(header) :]):
+        shown = " ".join(",".join(cells).split())[:40]
+        raise ValueError(
+            f"has {len(cells)} cells under {len(header)} names in its first row, “{shown}”: put numbers with decimal "
+            "commas in quotes, or export with semicolons"
+        )
 
 
 def _of_chart(header: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[Row]:
-    """Yield a row for each run of a chart."""
+    """Yield a row for each run of a chart; in a chart of several, a run without a value has ended there."""
     columns: dict[str, dict[int, str]] = defaultdict(dict)
     for at, name in enumerate(header):
         run, _, metric = name.rpartition(OF_A_CHART)
@@ -98,6 +104,8 @@ def _of_chart(header: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[
     for cells in rows:
         for run, found in columns.items():
             metrics = {metric: cells[at] for at, metric in found.items() if at < len(cells)}
+            if len(columns) > 1 and all(value is None for value in metrics.values()):
+                continue
             yield Row(run, cells[steps[run]] if steps[run] < len(cells) else None, metrics)
 
 
@@ -137,7 +145,6 @@ def read_parquet(file: LimitedFile) -> Iterator[Row]:
     try:
         for batch in table.iter_batches(columns=names):
             for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                numbers = [None if isinstance(cell, float) and not isfinite(cell) else cell for cell in cells]
-                yield row(dict(zip(batch.schema.names, numbers, strict=True)), steps)
+                yield row(dict(zip(batch.schema.names, cells, strict=True)), steps)
     except Exception:
         raise ValueError("is a damaged Parquet file: export it again") from None
