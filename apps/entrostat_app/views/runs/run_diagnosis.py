@@ -93,15 +93,23 @@ def draw(root: Path, logs: Sequence[Log], name: str, target: float | str | None,
 
 
 def metrics(log: Log, columns: Mapping[str, str | None]) -> list[dict[str, Any]]:
-    """Return what a diagnosis reads of a run, a mapping for each step; of several seeds, the mean."""
+    """Return what a diagnosis reads of a run, a mapping for each step; of several seeds, the mean.
+
+    A step that has none of that has one other metric: it is a step all the same.
+    """
     named = {theirs: ours for ours, theirs in columns.items() if theirs in log.metrics}
     lines: dict[int, dict[str, Any]] = {}
-    for name, series in log.metrics.items():
-        ours = named.get(name, name)
-        if reads(ours) or any(name in candidates(one, [name]) for one in LOOKS_LIKE):
-            for step, value in zip(series.step.tolist(), series.values.mean(0).tolist(), strict=True):
-                lines.setdefault(int(step), {"step": int(step)})[ours] = value
+    known = {name: reads(named.get(name, name)) or _resembles(name) for name in log.metrics}
+    for name in sorted(log.metrics, key=lambda name: not known[name]):
+        series = log.metrics[name]
+        for step, value in zip(series.step.tolist(), series.values.mean(0).tolist(), strict=True):
+            if known[name] or int(step) not in lines:
+                lines.setdefault(int(step), {"step": int(step)})[named.get(name, name)] = value
     return [lines[step] for step in sorted(lines)]
+
+
+def _resembles(name: str) -> bool:
+    return any(name in candidates(one, [name]) for one in LOOKS_LIKE)
 
 
 def picture(lines: Sequence[Mapping[str, Any]], happened: Happened) -> Picture | None:

@@ -88,6 +88,16 @@ def test_seeds_count_with_their_mean():
     assert found.entropy.collapse == 37
 
 
+def test_metrics_that_end_together_are_told_where_others_go_on():
+    steps, half = np.arange(60.0), np.arange(30.0)
+    series = {"entropy": Series(half, np.full((1, 30), 0.5)), "reward": Series(half, np.full((1, 30), 0.4))}
+    log = Log("ends", {}, {**series, "time/step": Series(steps, np.ones((1, 60)))}, "done")
+    happened = measure(run_diagnosis.metrics(log, {})).happened
+    assert happened.ended == {"entropy": 30, "reward": 30}
+    log = Log("done", {}, {**series, "time/step": Series(half, np.ones((1, 30)))}, "done")
+    assert measure(run_diagnosis.metrics(log, {})).happened.ended == {}
+
+
 @pytest.mark.parametrize(("name", "index"), [("actor/entropy", 1), ("train/entropy", 0)])
 def test_a_log_opens_with_its_verdict_and_the_tab_of_its_trainer(root, name, index):
     lines = [f'{{"step": {s}, "data": {{"{name}": {0.9 if s < 20 else 0.1}, "reward": {s / 60}}}}}' for s in range(60)]
