@@ -12,6 +12,14 @@ def test_the_question_of_a_prompt():
     chat = [{"role": "system", "content": "s"}, {"role": "user", "content": "a"}, {"role": "user", "content": "b"}]
     assert text_of(chat) == "a\nb"
     assert text_of([{"content": "a"}]) == "a"
+    assert text_of({"role": "user", "content": "a"}) == "a"
+
+
+@pytest.mark.parametrize(("prompt", "text"), [(7, "7"), (0, "0"), (1.5, "1.5"), (True, "True"), ([], "")])
+def test_a_prompt_that_is_no_text(prompt, text):
+    assert text_of(prompt) == text
+    with get_verifier("math", workers=1) as verify:
+        assert verify(["5"], ["5"], prompts=[prompt])[0].correct
 
 
 @pytest.mark.parametrize(

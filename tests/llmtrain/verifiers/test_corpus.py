@@ -25,7 +25,7 @@ def verify():
 
 
 def response(answer: str) -> str:
-    return answer if "\\boxed" in answer or "The answer is" in answer else f"The answer is \\boxed{{{answer}}}."
+    return answer if "\\boxed" in answer or "The answer " in answer else f"The answer is \\boxed{{{answer}}}."
 
 
 def test_there_are_answers():

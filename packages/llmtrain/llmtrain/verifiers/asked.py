@@ -17,9 +17,13 @@ _FRACTION = re.compile(r"\\[dtc]frac")
 
 
 def text_of(prompt: Any) -> str:
-    """Return the text of a prompt: itself, or what the user says in chat messages; "" for None."""
-    if isinstance(prompt, str) or prompt is None:
-        return prompt or ""
+    """Return the text of a prompt: itself, or what the user says in chat messages; "" for None.
+
+    A number is its digits, and a single message is a list of one.
+    """
+    if prompt is None or isinstance(prompt, str | int | float):
+        return "" if prompt is None else str(prompt)
+    prompt = [prompt] if isinstance(prompt, Mapping) else prompt
     messages = [message for message in prompt if isinstance(message, Mapping)]
     said = [message for message in messages if message.get("role") == "user"] or messages
     return "\n".join(str(message.get("content", "")) for message in said)

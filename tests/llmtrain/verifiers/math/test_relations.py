@@ -50,7 +50,8 @@ def test_joined_inequalities():
     assert joined("x<1 or x>2") == (Union, ["x<1", "x>2"])
     assert joined("x<1 \\text{ or } x\\ge 2") == (Union, ["x<1", "x\\ge 2"])
     assert joined("x>1 \\text{ and } x<2") == (Intersection, ["x>1", "x<2"])
-    assert joined("1 or 2") == joined("x>1") == (Union, [])
+    assert joined("x<1, x>2") == (None, ["x<1", "x>2"])
+    assert joined("1 or 2") == joined("x>1") == joined("1, 2") == (None, [])
 
 
 @pytest.mark.parametrize("given", ["x<1 or y>2", "x>0 and y<1"])

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from .answer_words import SPACING, STYLE, split_set_unit, split_unit
+from .units import conversion
 
 _GREEK = (
     "alpha|beta|gamma|delta|epsilon|varepsilon|zeta|eta|theta|vartheta|iota|kappa|lambda|mu|nu|xi|rho|sigma|tau|phi"
@@ -42,6 +43,8 @@ _CHARACTERS = str.maketrans(
     | {"∅": "\\emptyset ", "°": "^\\circ ", "π": "\\pi ", "θ": "\\theta ", "ω": "\\omega ", "α": "\\alpha "}
     | {"λ": "\\lambda ", "≠": "\\neq ", "∈": "\\in "}
 )
+_SET_WORDS = re.compile(STYLE + r"\{([^{}]*)\}")
+_TWO_UNITS = re.compile(r"\s*(\d[\d,]*)\s*([a-zA-Z]+)\.?\s*,?\s*(?:and\s+)?(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\.?\s*")
 _DEGREE = r"(?:\^\s*(?:\\circ|\{\s*\\circ\s*\})|\\degree(?![a-zA-Z]))"
 _INDEX = r"\s*_\s*(?:\{[^{}]*\}|\\[a-zA-Z]+|\w)"
 _PRIMES = r"(?:'|\^\s*(?:\\prime|\{\s*\\prime\s*\}))+"
@@ -78,12 +81,34 @@ def _equations(found: re.Match[str]) -> str:
     return re.sub(r"\\\\\s*", ", ", found[2].replace("&", "").strip().removesuffix("\\\\"))
 
 
+def _matrix(found: re.Match[str]) -> str:
+    """Return a list of rows, as in [[1,2],[3,4]], as a matrix."""
+    rows = (row.replace(",", " & ") for row in re.findall(r"\[([^\[\]]*)\]", found[1]))
+    return r"\begin{pmatrix}" + r" \\ ".join(rows) + r"\end{pmatrix}"
+
+
+def _compound(answer: str) -> str:
+    """Return a number of two units, as in "18 dollars and 50 cents", in the larger one; other answers as they are."""
+    found = _TWO_UNITS.fullmatch(_SET_WORDS.sub(r" \1 ", answer)) if answer[:1].isdigit() else None
+    share = conversion(found[4], found[2]) if found else None
+    if not found or not share or share == 1 or Fraction(found[3]) * share >= 1:
+        return answer
+    value = int(found[1].replace(",", "")) + Fraction(found[3]) * share
+    text = f"{float(value)}" if value * 10**6 % 1 == 0 else f"\\frac{{{value.numerator}}}{{{value.denominator}}}"
+    return f"{text}\\text{{ {found[2]}}}"
+
+
 _RULES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (re.compile(pattern), new)
     for pattern, new in (
         (_NOTHING, r"\\emptyset "),
         (_ALL, r"(-\\infty,\\infty)"),
+        (r"(?i)\\text\s*\{([^{}]*\binfinity)\s*\}", r"\1"),
+        (r"(?i)(?:\b(?:negative|minus)|-)\s*infinity(?![a-z])", r"-\\infty "),
+        (r"(?i)(?:\b(?:positive|plus)\s+)?(?<![a-z\\])infinity(?![a-z])", r"\\infty "),
+        (r"(?:^|(?<=[(\[,{=]))\s*\+\s*(?=\\infty)", ""),
         (r"^-\s*\\infty\s*<\s*[a-zA-Z]\s*<\s*\+?\s*\\infty$", r"(-\\infty,\\infty)"),
+        (r"^\[\s*(\[[^\[\]]*\](?:\s*,\s*\[[^\[\]]*\])*)\s*\]$", _matrix),
         (r"\\colon(?![a-zA-Z])", ":"),
         (r"(?<=\d)\s*(?:\\text\s*\{\s*to\s*\}|to)\s*(?=\d)", ":"),
         (r"\\(?:text)?color\s*\{[^{}]*\}|\\(?:large|Large|huge|small|therefore|rm|bf)(?![a-zA-Z])", ""),
@@ -168,7 +193,7 @@ def measured(answer: str, letters: bool = False) -> tuple[str, str]:
         letters: Whether a single letter after a number is a unit, as in 6m.
     """
     money = answer.startswith("\\$")
-    text = _ONE_CHARACTER.sub(_fraction, answer).translate(_CHARACTERS)
+    text = _ONE_CHARACTER.sub(_fraction, _compound(answer)).translate(_CHARACTERS)
     if letters:
         text = _UNIT_FRACTION.sub(r"\\text{\1/\2}", text)
     text, unit = split_set_unit(SPACING.sub(" ", _NEXT_TO.sub(r"\1, ", text)))

@@ -15,13 +15,19 @@ _CHOICE = re.compile(
     rf"|(?:{STYLE}\{{\s*)?(?i:option|choice|answer)\s*\}}?\s*\(?([A-Z])\)?\s*\}}?()",
     re.DOTALL,
 )
-_OTHER_CHOICE = re.compile(r"(?<![a-zA-Z\\])[A-Z](?![a-zA-Z])|(?<![a-zA-Z])(?:or|and|not)(?![a-zA-Z])")
+_OTHER_CHOICE = re.compile(
+    r"(?<![a-zA-Z\\])[A-Z](?![a-zA-Z])|(?<![a-zA-Z])(?:or|and|not)(?![a-zA-Z])"
+    r"|^[^a-zA-Z]*(?:(?i:is|was|isn['’]?t|wasn['’]?t)\s+(?!correct|right)|(?i:wrong|incorrect|mistaken|rejected)[^a-zA-Z]*$)"
+)
+"""Words after a choice that name another one or take it back."""
 _SAME = [
     (re.compile(rf"{old}(?![a-zA-Z])"), new)  # \left is not the beginning of \leftarrow
     for old, new in (
         *((r"\\[dtc]frac", r"\\frac"), (r"\\(?:left|right|!|,)", ""), (r"(?<!\b0)\{,\}(?=\d{3}(?!\d))", ",")),
         (rf"(?<=\d)\s*(?:percent|{STYLE}\{{\s*percent\s*\}})", "%"),
         (r"(?<=\d)\{,\}(?=\d)", "."),  # as in 0{,}25
+        (r"(?<![\d.])10\s*\*\*\s*(?=[-\d{])", "10^"),
+        (r"(?<=\d)\s*[xX]\s*(?=10\s*\^)", r"\\times "),  # as in 1.5 x 10^3
         (r"\{\s*([,:])\s*\}|\\text\s*\{\s*([,:;])\s*\}", r"\1\2"),
     )
 ]

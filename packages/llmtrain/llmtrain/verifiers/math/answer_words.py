@@ -2,15 +2,60 @@
 
 import re
 
-_AFTER_A_NUMBER = "squared cubed factorial hundred thousand million billion trillion dozen over"
-"""Words that change the number directly before them; in "5 feet squared" they belong to the unit."""
-_ANYWHERE = (
-    "or and not no nor neither either but except unless without if when whereas while rather instead actually maybe"
-    " perhaps possibly probably versus vs plus minus negative half halves thirds fourths fifths sixths sevenths eighths"
-    " ninths tenths hundredths thousandths zero one two three four five six seven eight nine ten eleven twelve thirteen"
-    " fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety pi"
-    " sqrt root am pm e i n x y z"
+NEGATION = (
+    r"(?:not|never|no|none|nope|nor|neither|cannot|[a-z]+n['’]t"
+    r"|(?:is|are|was|were|do|does|did|has|have|had|ca|wo|could|would|should|must|might|need|ai)nt)"
 )
+"""Pattern of words that negate, with and without apostrophe."""
+THINGS = r"\s+(?:people|children|[a-z]*men|(?!(?:is|was|this|always)(?![a-z]))[a-z]+s)(?![a-z])"
+"""Word in the plural."""
+RETRACTION = (
+    r"(?:wrong|false|fake|bogus|absurd|nonsens\w*|mistake|mistaken|erroneous|error|contradict\w*|extraneous|spurious"
+    r"|doubtful|dubious|questionable|refuted|ruled out|retracted|disprove[dn]|oops|sorry|ignore|forget"
+    r"|too (?:big|small|high|low|large|long|short)"
+    r"|un(?:true|likely|known|sure|certain|clear|sound|proven|equal|(?:defin|solv|decid|determin|reason|accept|attain"
+    r"|reach|obtain|found|support|justifi|verifi|confirm|satisf|work)\w*)"
+    r"|in(?:correct|valid|accurate|exact|feasible|consistent|determinate|admissible|applicable|conclusive|complete)"
+    r"|im(?:possible|proper|precise|probable|plausible)|il(?:legal|logical|legitimate))(?![a-zA-Z])"
+    rf"(?!{THINGS})"
+)
+"""Pattern of words that take an answer back: "5 wrong", but not "5 wrong answers"."""
+_MAGNITUDE = (
+    r"(?:tens|hundreds?|thousands?|[a-z]*illions?|dozens?|score|gross|grand|myriads?|lakhs?|crores?|googols?|bn|mn|mil"
+    r"|(?-i:k)|mega|giga|tera|peta|hecto|deca|deci|centi|milli|micro|nano|pico)"
+)
+_ORDINAL = (
+    r"(?:third|quarter|(?:four|fif|six|seven|eigh|nin|ten|eleven|twelf|[a-z]*teen|[a-z]*tie|hundred|thousand"
+    r"|[a-z]*illion)th)"
+)
+_MULTIPLIED = (
+    r"(?:halv|doubl|trebl|tripl|(?:quadr|quint|sext|sept|oct|dec|cent)upl|negat|multipli|divid|subtract)(?:ed|ing)"
+)
+_AFTER_A_NUMBER = (
+    rf"squared|cubed|factorials?|over|twice|thrice|ish|infinity|quarters|{_MAGNITUDE}"
+    rf"|(?:times|by) (?:itself|(?:an? )?{_MAGNITUDE})|to the(?! nearest)|basis points?|bps"
+    rf"|pp[mbt]|per ?mille?|parts per|per (?:hundred|{_MAGNITUDE})"
+)
+"""Words that change the number directly before them; in "5 feet squared" they belong to the unit."""
+_ALONE = (
+    rf"more|less|fewer|about|around|above|below|under|beyond|{_ORDINAL}|double|triple|quadruple|inverted|reversed"
+    r"|wait|rejected|discarded|excluded|opposite|inverse|reciprocal|conjugate|complement|binary|octal|hex|hexadecimal"
+)
+"""Words that change a number if nothing else follows it: "5 more", but not "5 more apples"."""
+_EXACT = (
+    r"(?:dai|week|month|year|hour|night|quarter|ear|on|exact|precise|equal|even|final|simp|respective|correct|total"
+    r"|fami|assemb|supp|rep|bul|f|butterf)ly"
+)
+"""Words in -ly that are no hedge."""
+_ANYWHERE = (
+    rf"{NEGATION}|or|and|either|but|except|unless|without|if|when|whereas|while|rather|instead|actually|maybe|perhaps"
+    r"|possibly|probably|approx|approximately|roughly|nearly|almost|circa|somewhat|guess|presumably|allegedly"
+    r"|supposedly|hopefully|at (?:the )?(?:least|most|best)|versus|vs|plus|minus|negative"
+    rf"|half|halves|(?!quarter){_ORDINAL}s|{_MULTIPLIED}"
+    r"|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
+    r"|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|pi|sqrt|root|am|pm|[ap]\.m|[einxyz]"
+)
+"""Words that change a number or add another one, wherever they stand after it."""
 _UNIT_NAMES = "mm cm dm km in ft yd mi mg kg lb lbs oz ms min hr hrs mph kph ml mL mol Hz"
 _UNIT_LETTERS = "m g s h l L J N W V A K C F"
 """Names of units of fewer than four letters; one letter may be a variable."""
@@ -19,8 +64,9 @@ STYLE = r"\\(?:text(?:bf|it|rm|normal)?|mbox|math(?:rm|bf|it)|operatorname)\s*"
 SPACING = re.compile(r"\\\$|\$|(?<!\\)\\[,;:! ]|~|\{\}|\\(?:q?quad|displaystyle|limits|[bB]igg?[lr]?)(?![a-zA-Z])")
 WORD = re.compile(r"[a-zA-Z][a-zA-Z .'-]*[a-zA-Z]\.?")
 _CHANGING = re.compile(
-    rf"[\s(]*(?:{_AFTER_A_NUMBER.replace(' ', '|')})(?![a-zA-Z])"
-    rf"|.*?(?<![a-zA-Z])(?:{_ANYWHERE.replace(' ', '|')}|[ap]\.m)(?![a-zA-Z])",
+    rf"[\s(]*(?:{_AFTER_A_NUMBER})(?![a-zA-Z])|[\s(]*(?:{_ALONE})(?:\s+(?:than|of)(?![a-zA-Z])|[\s).]*$)"
+    rf"|.*?(?<![a-zA-Z])(?:(?:{_ANYWHERE})(?![a-zA-Z])|{RETRACTION}"
+    rf"|(?!{_EXACT}(?![a-z]))(?-i:[a-z]+ly)[\s).]*$)",
     re.IGNORECASE | re.DOTALL,
 )
 _NO_UNIT = re.compile(
@@ -37,6 +83,8 @@ _RATES = re.compile(
 )
 """Units of one letter over another that are no formula."""
 _COUNTED = re.compile(r"(.*[\d)}\]!])\s*(([a-zA-Z]++)[a-zA-Z\s./^\d-]*)", re.DOTALL)
+_IN_PLAIN = re.compile(r"(?<![\\a-zA-Z{])[a-zA-Z]{2,}|[a-zA-Z]['’][a-zA-Z]")
+"""Word that is no command."""
 
 
 def changes(words: str) -> bool:
@@ -62,6 +110,11 @@ def _unset(found: re.Match[str]) -> str:
     if _WORDS.search(found[0]) and is_unit(SPACING.sub(" ", "".join(_WORDS.findall(found[0])))):
         return found[0]
     return _WORDS.sub(r" \1", found[0])
+
+
+def has_words(text: str) -> bool:
+    """Return whether words stand in a formula, as in "0 wrong", which a parser takes for a product of letters."""
+    return _IN_PLAIN.search(text) is not None
 
 
 def split_set_unit(answer: str) -> tuple[str, str]:

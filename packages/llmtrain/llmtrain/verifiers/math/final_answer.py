@@ -6,14 +6,40 @@ Every search is linear in the length of the response, so that megabytes cost mil
 import re
 from collections import deque
 
-from .answer_words import changes
+from .answer_words import NEGATION, THINGS, changes
 
 BOXES = ("\\boxed{", "\\fbox{")
 """Beginnings of a box."""
 _BOX = re.compile(r"\\(?:boxed|fbox)(?![a-zA-Z])\s*(\{)?")
 _BARE = re.compile(r"\s*([-+]?\d[\d,]*(?:\.\d+)?|\\[a-zA-Z]+(?:\{[^{}]*\})*|[a-zA-Z])")
-_NOT = re.compile(r"\bnot\s*(?:\$|\\[(\[])*\s*$")
-"""Word before a box that says what the answer is not."""
+_NOT = re.compile(
+    rf"\b(?:{NEGATION}|than|anything but|unlikely)\b"
+    r"(?:\s+(?:to|be|been|equals?|the|an?|really|actually|answer|value|=))*[\s:*]*(?:\$|\\[(\[])*\s*$",
+    re.IGNORECASE,
+)
+"""Words before a box that say what the answer is not."""
+_BACK = (
+    rf"(?:(?:wrong|incorrect|false|untrue|mistaken|invalid|a mistake|an error)(?![a-zA-Z])(?!{THINGS})"
+    rf"|{NEGATION}\s+(?:\w+\s+)?(?:right|correct|true|the\s+answer)(?![a-zA-Z]))(?!\s+(?:that|to)\b)"
+)
+_SAYING = (
+    r"(?:(?:and|but|oh|no|wait|actually|however|which|that|this|it|the|answer|i|am|was|is|were|looks|seems|must|be"
+    r"|clearly|so|s|m)(?![a-zA-Z])[^a-zA-Z\d\n]{1,5})"
+)
+_TAKEN_BACK = re.compile(rf"(?:[^a-zA-Z\d\n]{{0,20}}|[^a-zA-Z\d]{{0,20}}{_SAYING}{{1,8}}){_BACK}", re.IGNORECASE)
+"""Words after an answer that take it back, as in "\\boxed{5}. No, that is wrong."."""
+_DENIED = re.compile(
+    rf"\b(?:{NEGATION}|than|except|anything but|unlikely|hardly|rarely|doubt|reject|rule out|fails to|used to"
+    r"|(?:may|might|could)(?:\s+\w+ly)?\s+(?:have\s+been|be|equal))(?![a-zA-Z])",
+    re.IGNORECASE,
+)
+"""Words before a number in its clause that deny or doubt it."""
+_CLAUSE = re.compile(
+    r"[.,;:!?\n]|\b(?:(?<!anything )but|so|then|therefore|thus|hence|and|since|because)\b", re.IGNORECASE
+)
+_BACK_IN_SENTENCE = re.compile(rf"[^.!?\n]*?\b{_BACK}", re.IGNORECASE)
+_NEAR = 100
+"""Characters beside an answer in which it may be denied or taken back."""
 _BETWEEN_BOXES = re.compile(r"[\s$,;\\]*(?:(?:and|or|\\text\s*\{\s*(?:and|or)\s*\})[\s$,\\]*)?")
 _MARK = re.compile(r"####|\banswer\s{0,3}(?:\*\*|\})?\s{0,3}(?::|\bis\b)", re.IGNORECASE)
 _FORMULA = (
@@ -53,8 +79,8 @@ def last_boxed(text: str) -> str | None:
         start = max(text.rfind(box.rstrip("{"), 0, end) for box in BOXES)
         if start < 0:
             break
-        box = None if _NOT.search(text, max(0, start - 20), start) else _box_at(text, start, end)
-        if box is None:
+        box = None if _NOT.search(text[max(0, start - _NEAR) : start]) else _box_at(text, start, end)
+        if box is None or _TAKEN_BACK.match(text[box[1] : box[1] + _NEAR]):
             end = start
         elif found and not _BETWEEN_BOXES.fullmatch(text, box[1], following):
             break
@@ -116,7 +142,7 @@ def last_marked(text: str) -> str | None:
         start = 0
     end = start + _end(_SENTENCE, near[start:])
     said = near[start:end].strip()
-    if _PROSE.match(said) and last_number(rest[end:]):
+    if _TAKEN_BACK.match(near[end : end + _NEAR]) or (_PROSE.match(said) and last_number(rest[end:])):
         return None
     formula = _BEGINS_WITH_FORMULA.match(said)
     if formula and not _MORE.search(formula["rest"]) and not changes(formula["rest"]):
@@ -134,9 +160,13 @@ def _end(pattern: re.Pattern[str], text: str) -> int:
 
 
 def last_number(text: str) -> str | None:
-    """Return the last number, or None if there is none or it has more than 64 characters."""
+    """Return the last number, or None if there is none, it has more than 64 characters, or its sentence denies it."""
     last = _last(_NUMBER, text)
-    return last[0] if last and len(last[0]) <= _MAX_NUMBER else None
+    if last is None or len(last[0]) > _MAX_NUMBER:
+        return None
+    before, after = text[max(0, last.start() - _NEAR) : last.start()], text[last.end() : last.end() + _NEAR]
+    denied = _DENIED.search(_CLAUSE.split(before)[-1])
+    return None if denied or _TAKEN_BACK.match(after) or _BACK_IN_SENTENCE.match(after) else last[0]
 
 
 def final_answer(response: str) -> str | None:

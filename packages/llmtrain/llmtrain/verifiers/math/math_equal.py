@@ -15,12 +15,13 @@ from typing import NamedTuple
 
 from latex2sympy2_extended.logic import And
 from math_verify.grader import take_last_relation
-from sympy import Eq, Expr, FiniteSet, Integer, Rational, pi
+from sympy import Eq, Expr, FiniteSet, Integer, Intersection, Rational, Union, pi
 
 from .answer_latex import measured, symbols
 from .answer_text import WORD, compact
-from .answer_words import STYLE
+from .answer_words import STYLE, has_words
 from .asked_form import in_another_form
+from .colons import pairs, same_colon
 from .math_reading import Read, read
 from .plain_number import number, rewritten, same_number
 from .relations import joined, members, reduced, split
@@ -66,13 +67,14 @@ _PERCENT = re.compile(r"(?<=[\d}])\s*\\?%$")
 _CHOICE = re.compile(r"\(?[A-Z]\)?")
 """Choice, which is right as text or not at all."""
 _STYLED = re.compile(rf"(?:{STYLE}|\\displaystyle\s*)(?:\{{([^{{}}]*)\}})?")
-_RATIO = re.compile(r"\s*\d+\s*:\s*\d+\s*")
-_MARKED = re.compile(r"\d\s*'")
-"""Minutes and seconds of an angle, or feet and inches."""
+_MARKED = re.compile(r"\d\s*(?:'|_\s*\{?\s*(?:\\[a-z]+\s*\{)?[a-zA-Z])")
+"""Minutes and seconds of an angle, or feet and inches; a number with letters for an index."""
 _VECTOR = re.compile(r"\\begin\{[pbv]?matrix\}([^&]*)\\end\{[pbv]?matrix\}")
 _ONE_TUPLE = re.compile(r"\\\{\s*(\(.*\))\s*\\\}")
 """Set of one tuple, as solutions of systems are written."""
 _LINE = "\\\\"
+_TUPLE_OF = re.compile(r"^\s*\([a-zA-Z](?:\s*,\s*[a-zA-Z])+\)\s*=")
+"""Names before a tuple, as in (x, y) = (2, 3)."""
 
 
 class Answer(NamedTuple):
@@ -93,6 +95,11 @@ def equal(given: str, wanted: str, question: str = "") -> bool:
     Raises:
         UndecidedError: if neither this nor the opposite can be shown.
     """
+    same = same_colon(given, wanted, question)
+    if same is not None:
+        return same
+    if (ratios := pairs(given, wanted)) is not None:
+        return all(equal(a, b, question) for a, b in ratios)
     compare = _compare if len(given) + len(wanted) <= CACHED_CHARS else _compare.__wrapped__
     found = compare(given, wanted, "positive" in question)
     if not found or not question:  # different, or plain numbers, which are worked out
@@ -128,10 +135,14 @@ def _compare(given: str, wanted: str, positive: bool = False) -> tuple[Answer, .
         text, letter = measured(wanted, letters=True)
         if letter and unit_of(letter) and conversion(given_unit, letter):  # "5 m" beside "500 cm"
             wanted_text, wanted_unit = text, letter
+    if wanted_text[:1] == "0" and not wanted_unit and number((zero := measured(wanted, letters=True))[0]) == 0:
+        (wanted_text, wanted_unit), (given_text, given_unit) = zero, measured(given, letters=True)  # as in "0 C"
     if _shape(wanted_text) < 0 and (only := _ONE_TUPLE.fullmatch(given_text)) and _shape(only[1]) < 0:
         given_text = only[1]
     if _shape(given_text) < 0 or _shape(wanted_text) < 0:
         given_text, wanted_text = map(_column, (given_text, wanted_text))
+    if "=" in wanted_text:
+        wanted_text = _values(wanted_text, _TUPLE_OF.sub("", given_text))
     factor = _factor((given_text, given_unit), (wanted_text, wanted_unit))
     if factor is None or _shape(given_text) * _shape(wanted_text) < 0:
         return None
@@ -141,9 +152,7 @@ def _compare(given: str, wanted: str, positive: bool = False) -> tuple[Answer, .
         return None
     if _CHOICE.fullmatch(wanted_text):
         return () if _STYLED.sub(r"\1", given).strip("() ") == wanted_text.strip("()") else None
-    if _MARKED.search(given_text) or (
-        ":" in given_text and ":" not in wanted_text and not _RATIO.fullmatch(given_text)
-    ):
+    if _MARKED.search(given_text) or (":" in given_text and ":" not in wanted_text):
         return None
     sequence = same_sequence(given_text, wanted_text)
     if sequence is not None:
@@ -152,6 +161,8 @@ def _compare(given: str, wanted: str, positive: bool = False) -> tuple[Answer, .
     if reduced_text is None:
         return None
     given_text = reduced_text
+    if number(wanted_text) == 0 and has_words(given_text):
+        return None
     if factor == 1:
         if compact(given_text) == compact(wanted_text):
             return ()
@@ -159,7 +170,7 @@ def _compare(given: str, wanted: str, positive: bool = False) -> tuple[Answer, .
         if same is not None:
             return () if same else None
     one = Answer(given_text, _read_solved(given_text), factor != 1)
-    other = Answer(wanted_text, read(symbols(_without_percent(wanted_text))))
+    other = Answer(wanted_text, _read_solved(wanted_text) or read(symbols(_without_percent(wanted_text))))
     if not other.tree and not WORD.fullmatch(wanted_text):
         raise UndecidedError(f"the truth {wanted} was not read")
     if not one.tree or not other.tree:  # no mathematics
@@ -203,6 +214,14 @@ def _shape(text: str) -> int:
     return 0
 
 
+def _values(wanted: str, given: str) -> str:
+    """Return the values of equations such as x = 2, y = 3 if an answer only has values: a tuple if names differ."""
+    shape = _shape(given)
+    if "=" in given or len(members(wanted)) == 1 or not (shape or len(members(given)) > 1):
+        return wanted
+    return (shape >= 0 and reduced(wanted, "")) or reduced(wanted, "(") or wanted
+
+
 def _column(text: str) -> str:
     """Return a matrix of one column as a tuple, which is how the same vector is written in a line."""
     found = _VECTOR.fullmatch(_SIZES.sub("", text).strip())
@@ -214,14 +233,18 @@ def _without_percent(text: str) -> str:
 
 
 def _read_solved(text: str) -> Read:
-    """Return what is read in an answer; inequalities joined by "or" or "and" as the set of their solutions."""
+    """Return what is read in an answer; inequalities joined by "or", "and" or commas as their solutions."""
     kind, parts = joined(text)
+    whole = () if kind else read(symbols(_without_percent(text)))
     if not parts:
-        return read(symbols(_without_percent(text)))
+        return whole
     found = [read(symbols(part)) for part in parts]
     try:
         if not all(map(is_solved, found)) or len({x for part in found for x in part[0].free_symbols}) > 1:
-            return ()
-        return (kind(*(part[0].as_set() for part in found)),)
+            return whole
+        sets = [part[0].as_set() for part in found]
+        if kind is None:  # x < 2, x > 3 can only mean "or"
+            return (Union(*sets),) if Intersection(*sets).is_empty else whole
+        return (kind(*sets),)
     except NO_VALUE:
-        return ()
+        return whole

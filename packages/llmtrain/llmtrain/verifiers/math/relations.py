@@ -101,10 +101,11 @@ def _sides(text: str) -> list[str]:
     return sides[::-1] if len(sides) == 2 and is_name(sides[1]) and not _VALUE.sub("", sides[0]) else sides
 
 
-def joined(text: str) -> tuple[type[Union] | type[Intersection], list[str]]:
-    """Return how inequalities are joined, by "or" or "and", and each of them; none if they are not joined."""
+def joined(text: str) -> tuple[type[Union] | type[Intersection] | None, list[str]]:
+    """Return how inequalities are joined, by "or", "and" or (None) commas, and each of them; no part if none is."""
     for kind, between in ((Union, _OR), (Intersection, _AND)):
         parts = [part.strip() for part in re.split(between, text)]
         if len(parts) > 1 and all(map(_INEQUALITY.search, parts)):
             return kind, parts
-    return Union, []
+    parts = [part.strip() for part in split(text, ",")]
+    return (None, parts if len(parts) > 1 and all(map(_INEQUALITY.search, parts)) else [])

@@ -51,8 +51,8 @@ _PLAIN: dict[str, tuple[str, int | str]] = {
     "radian rad": ("radian", 1),
     "arcmin": ("angle", "1/10800"),
     "arcsec": ("angle", "1/648000"),
-    "celsius": ("celsius", 1),
-    "fahrenheit": ("fahrenheit", 1),
+    "celsius centigrade C coulomb": ("celsius", 1),
+    "fahrenheit F farad": ("fahrenheit", 1),
     "kelvin K": ("kelvin", 1),
     "dollar usd $": ("dollar", 1),
     "cent ¢": ("dollar", "1/100"),
@@ -90,6 +90,7 @@ def unit(words: str) -> tuple[Kind, Fraction] | None:
     """Return the kind of a unit such as "cm^2" or "square feet", and its size in base units; None if unknown."""
     text = re.sub(r"\\(?:text|mathrm|mbox|textbf|rm)(?![a-z])|\\[,;: !]|[~{}()]", " ", words).replace("\\", " ")
     text = re.sub(r"\s*\^\s*", "^", re.sub(r"(?<=\w)\s+per\s+(?=\w)", "/", text.strip(" .")))
+    text = re.sub(r"(?i)\bdeg(?:rees?)?\s+(?=(?:c|celsius|centigrade|f|fahrenheit|kelvins?)\b)", "", text)
     squared, cubed = (re.search(rf"\b(?:{names})\b", text) for names in ("sq|square|squared", "cu|cubic|cubed"))
     power = 2 if squared else 3 if cubed else 1
     text = re.sub(r"\b(?:sq|square|squared|cu|cubic|cubed)\b\.?", " ", text)
