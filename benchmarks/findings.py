@@ -85,7 +85,7 @@ def page(found: Sequence[Results]) -> str:
         elif study.name == PLANNED:
             parts += [f"## {study.title}", study.question, *commands(study)]
         if study.name == PLANNED:
-            parts += pretrained.paragraphs(study)
+            parts += pretrained.paragraphs(study, one)
         if one and study.name == PLANNED:
             parts += pretrained.further(one)
         if one and study.repeating in named:

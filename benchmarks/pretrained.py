@@ -15,14 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 from studies import AVERAGE, BASELINE, BEST, DOCS, Results, Study, baseline_runs, signed
 
+from entrostat.logs.forecast import read as read_forecast
 from llmtrain.studies.baseline import CONFIDENCE, Difference, differences
 from llmtrain.studies.comparison import Run
 from llmtrain.studies.standings import Standing
+from toybandit.forecast.words import PLAIN
 
 SMALLEST = 0.05
 """Smallest difference of pass@8 worth telling."""
 POWER = 0.8
 SENSE = DOCS / "data" / "sense.json"
+FORECAST = DOCS / "data" / "forecast_constraints.json"
 RATES = DOCS / "data" / "findings" / "constraints_rates"
 """Compact logs of GRPO under other learning rates: lr=<rate>/100.json.gz."""
 TUNED = slice(40, 56)
@@ -80,8 +83,8 @@ def outcomes(runs: Sequence[Run]) -> dict[str, NDArray[np.float64]]:
     return {f"{BEST} at the end": np.array(last), f"{BEST} over the steps": np.array(mean)}
 
 
-def paragraphs(study: Study) -> list[str]:
-    """Return the design of a study, and its power once two seeds of GRPO are there."""
+def paragraphs(study: Study, found: Results | None = None) -> list[str]:
+    """Return the design of a study, its power once two seeds of GRPO are there, and the forecast beside the results."""
     told, pilot = [f"{DESIGN}\n{rates()}"], baseline_runs(study)
     if len(pilot) < 2:
         return told
@@ -96,7 +99,27 @@ def paragraphs(study: Study) -> list[str]:
         lines.append(f"| {name} | {values.mean():.3f} | {deviation:.3f} | {sees:.2f} | {needed} |")
     seeds = f"GRPO's seeds 0 to {len(pilot) - 1}"
     about = f"**Power** to see a difference of {SMALLEST:g}, with {comparisons} comparisons, from {seeds}:"
-    return [*told, about, "\n".join(lines)]
+    return [*told, about, "\n".join(lines), *forecast(found)]
+
+
+def forecast(found: Results | None) -> list[str]:
+    """Return the forecast that was made before the other rules ran, beside the outcomes that there are."""
+    if not FORECAST.exists():
+        return []
+    made = read_forecast(FORECAST)
+    ended = {one.entry.name: one for one in found.standings} if found else {}
+    lines = [f"| rule | {AVERAGE}, forecast | outcome | {BEST}, forecast | outcome |", "|---|---|---|---|---|"]
+    for rule in made["rules"]:
+        if rule["rule"] == PLAIN:
+            continue
+        cells = [f"`{rule['rule']}`"]
+        for name, metric in (("reward", AVERAGE), ("pass", BEST)):
+            gain = found.against(metric)[rule["rule"]] if found and rule["rule"] in ended else None
+            cells += [f"{rule[name][1]:+.3f} ±{rule[name][2]:.3f}", signed(gain) if gain else ""]
+        lines.append(f"| {' | '.join(cells)} |")
+    about = f"""**Forecast**, made before any other rule ran, by `toybandit forecast` from GRPO's pilot runs
+({made["steps"]} steps): differences from GRPO at the end, ± two standard errors over its environments."""
+    return [about, *made["notes"], "\n".join(lines)]
 
 
 def rates() -> str:

@@ -375,7 +375,7 @@ def test_metrics_of_a_micro_batch_without_tokens():
         ("grpo", {"clip_ratio_low": 0.1}, {}, r"actor\.clip_ratio_low: set eps_low in policy_loss\.controller_args"),
         ("grpo", {"clip_ratio": 0.1}, {}, r"actor\.clip_ratio: set eps_low and eps_high"),
         ("grpo", {"clip_ratio_c": 10.0}, {}, r"actor\.clip_ratio_c: set dual_clip"),
-        ("sapo", {"tau_neg": 1.1}, {}, r"actor\.tau_neg: set tau_neg of sapo"),
+        ("sapo", {"tau_neg": 1.1}, {}, r"actor\.tau_neg: set tau_negative of sapo"),
         ("steer", {"entropy_coeff": 0.01}, {}, r"actor\.entropy_coeff: add entropy_bonus to the controller"),
         ("kl_cov", {}, {"kl_cov_ratio": 0.02}, r"actor\.policy_loss\.kl_cov_ratio: set k of kl_cov"),
         ("kl_cov", {}, {"ppo_kl_coef": 1.0}, r"actor\.policy_loss\.ppo_kl_coef: set beta of kl_cov"),

@@ -80,7 +80,7 @@ def test_numbers_are_short_and_finite_or_null(tokens):
     entropy = tokens.entropy.clone()
     entropy[5] = float("nan")
     given = {**tokens.__dict__, "entropy": entropy}
-    columns = token_columns(Tokens(**given), make("grpo").plan(Tokens(**given)), torch.arange(4, 7))
+    columns = token_columns(Tokens(**given), make("grpo").plan(tokens), torch.arange(4, 7))
     assert columns["entropy"][1] is None
     assert columns["entropy_change"][1] is None
     assert all(len(repr(abs(x)).lstrip("0.").replace(".", "")) <= 4 for x in columns["logp"])
