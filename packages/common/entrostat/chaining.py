@@ -287,7 +287,7 @@ class SampleWatch:
         self.looked = True
         given = [x for x in (tokens.logp, tokens.old_logp) if x is not None]
         (low, high), *others = [[float(x) for x in each.aminmax()] for each in given]
-        if 0 <= low < high <= 1 and high > ROUNDED and all(0 < low and high <= 1 for low, high in others):
+        if 0 <= low < high <= 1 and high > ROUNDED and all(low > 0 and high <= 1 for low, high in others):
             raise ValueError(f"Tokens.logp is {low:.3g} to {high:.3g}: pass log-probabilities (nats), 0 or less")
 
     def _count(self, tokens: Tokens) -> None:
