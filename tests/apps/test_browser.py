@@ -334,7 +334,7 @@ def test_a_student_goes_through_the_course_from_the_trap_to_ones_own_log(tab, ur
     tab.keyboard.press("End")
     tab.wait_for_url(re.compile(r"target=2\.2"))
     told = tab.locator(".st-key-room-answer")
-    assert comes(lambda: re.search(r"GRPO 0\.01, thermostat 0\.98 of pass@8", told.inner_text()) is not None)
+    assert comes(lambda: re.search(r"pass@8 at the end: GRPO 0\.01, thermostat 0\.98\.", told.inner_text()) is not None)
     assert "As predicted." in told.inner_text()
     address = tab.get_by_role("link", name="Entropy Mechanism").get_attribute("href")
     assert address.startswith("https://arxiv.org/pdf/")

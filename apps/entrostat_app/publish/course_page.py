@@ -50,7 +50,7 @@ def live(lesson: Lesson) -> dict[str, Any]:
         "runs": moved[0],
         "moved": [[run["eps_high"] for run in runs] for runs in moved],
         "names": lesson.names,
-        "unit": lesson.unit,
+        "measured": lesson.measured,
         "neither": NEITHER,
         "margin": margin(len(SEEDS)),
         "titles": [one.title for one in learn.panels(lesson.simulate(lesson.move.default))],

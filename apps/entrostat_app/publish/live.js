@@ -8,7 +8,7 @@ function simulations(bandits, settings) {
 }
 
 /** Return what a lesson shows with its slider at a position, and other settings; the page simulates it. */
-function lived({ bandits, runs, moved, names, unit, neither, margin, titles }, position, others) {
+function lived({ bandits, runs, moved, names, measured, neither, margin, titles }, position, others) {
   const found = runs.map((run, i) => simulations(bandits, { ...run, eps_high: moved[position][i], ...others }));
   const series = (of) => found.map((seeds, style) =>
     drawn({ x: of(seeds[0]).map((_, t) => t), rows: seeds.map(of), style }, 0));
@@ -22,5 +22,5 @@ function lived({ bandits, runs, moved, names, unit, neither, margin, titles }, p
   const spread = Math.sqrt(gaps.reduce((sum, gap) => sum + (gap - mean(gaps)) ** 2, 0) / (gaps.length - 1));
   const right = mean(gaps) > margin * spread ? names[first] : neither;
   const numbers = names.map((name, i) => `${name} ${mean(ends[i]).toFixed(2)}`).join(", ");
-  return { panels, right, verdict: `${right[0].toUpperCase()}${right.slice(1)}: ${numbers} ${unit}.` };
+  return { panels, right, verdict: `${right[0].toUpperCase()}${right.slice(1)}. ${measured}: ${numbers}.` };
 }

@@ -71,7 +71,8 @@ class Lesson:
     """Question that the name of a run, or NEITHER, answers; `measure` decides."""
     measure: Callable[[Trajectory], NDArray[np.float64]]
     """Number of each seed, (runs,): the run with the highest mean is the answer."""
-    unit: str
+    measured: str
+    """Name of what `measure` returns, with its unit."""
     move: Control
     runs: Callable[[Any], Mapping[str, Settings]]
     """Settings of each run by name, for a value of `move`."""
@@ -126,7 +127,7 @@ class Lesson:
         """Return the answer and the numbers that it rests on."""
         numbers = ", ".join(f"{name} {self.measure(run).mean():z.2f}" for name, run in runs.items())
         right = self.right(runs)
-        return f"{right[:1].upper()}{right[1:]}: {numbers}{f' {self.unit}' if self.unit else ''}."
+        return f"{right[:1].upper()}{right[1:]}. {self.measured}: {numbers}."
 
 
 def margin(count: int) -> float:
@@ -204,7 +205,7 @@ LESSONS = (
         "one of 8 draws is the answer that always pays.",
         question=picture.QUESTION,
         measure=last_passed,
-        unit=f"of pass@{picture.K}",
+        measured=f"pass@{picture.K} at the end",
         move=Control(
             key="target",
             label="Target of the thermostat",
@@ -242,7 +243,7 @@ LESSONS = (
         "[usual one](0) stays for comparison.",
         question="Which ends with more entropy?",
         measure=last_entropy,
-        unit="nats",
+        measured="Entropy at the end (nats)",
         move=Control(
             key="clip_higher.eps_high",
             label="Upper bound",
@@ -276,7 +277,7 @@ LESSONS = (
         "answers. Most controllers balance these two effects.",
         question="Which ends with the most entropy?",
         measure=last_entropy,
-        unit="nats",
+        measured="Entropy at the end (nats)",
         move=learning_rate(1.0, 0.25, 2.0),
         runs=lambda lr: {
             "both": {"lr": lr, "rollouts": 30},
@@ -302,7 +303,7 @@ LESSONS = (
         "is off the [target](T). [PI control](1) adds the sum of all errors, which grows until the error is gone.",
         question="Which ends further from the target?",
         measure=distance,
-        unit="nats from the target",
+        measured="Distance from the target over the last third (nats)",
         move=learning_rate(1.5, 0.5, 2.5),
         runs=lambda lr: {
             "P control": preset("p-control", lr=lr, rollouts=60),
@@ -323,7 +324,7 @@ LESSONS = (
         "sum](0) while the output is at its bound.",
         question="Which falls further below the target?",
         measure=undershoot,
-        unit="nats below the target at most",
+        measured="Furthest below the target (nats)",
         move=Control(
             key="entropic.ki",
             label="Integral gain",
@@ -354,7 +355,7 @@ LESSONS = (
         "controller runs to its bound without effect. The theorem needs **control authority**.",
         question="Which ends further from the target?",
         measure=distance,
-        unit="nats from the target",
+        measured="Distance from the target over the last third (nats)",
         move=Control(
             key="entropic.tau",
             label="Smallest probability that is weighted",
@@ -388,7 +389,7 @@ LESSONS = (
         "seeds start far apart.",
         question="Which loses most pass@8 on the prompts that are never trained?",
         measure=forgotten,
-        unit="of pass@8 lost",
+        measured="pass@8 on held-out prompts lost",
         move=Control(
             key="held",
             label="Target",
