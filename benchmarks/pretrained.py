@@ -119,7 +119,7 @@ def forecast(found: Results | None) -> list[str]:
         lines.append(f"| {' | '.join(cells)} |")
     about = f"""**Forecast**, made before any other rule ran, by `toybandit forecast` from GRPO's pilot runs
 ({made["steps"]} steps): differences from GRPO at the end, ± two standard errors over its environments."""
-    return [about, *made["notes"], "\n".join(lines)]
+    return [about, "\n".join(f"- {note}" for note in made["notes"]), "\n".join(lines)]
 
 
 def rates() -> str:
