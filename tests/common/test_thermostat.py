@@ -219,6 +219,7 @@ def test_a_plan_never_points_away_from_a_far_target():
         assert wanted == pytest.approx(0.0 if away else change, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", [None, 8])
 def test_old_readings_do_not_make_it_swing(told):
     """It holds a plant whose entropies reach it 8 rollouts late; one that takes them for new does not."""

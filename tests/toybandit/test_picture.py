@@ -32,6 +32,7 @@ def test_both_start_from_one_policy_and_bars_are_in_order(runs):
     assert runs[HELD].policy[-1].argmax() == len(first) - 1
 
 
+@pytest.mark.slow
 def test_the_reward_is_highest_at_the_first_target(runs):
     ends = {target: picture.side(HELD, target).reward[:, -1].mean() for target in (0.4, 2.0)}
     assert runs[HELD].reward[:, -1].mean() > max(ends.values())

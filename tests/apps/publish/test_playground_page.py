@@ -47,6 +47,7 @@ def test_every_slider_starts_within_its_limits():
         assert abs((start - low) / step % 1 - 0.5) == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("controller", "arguments"),
     [
@@ -102,6 +103,7 @@ def test_nothing_is_drawn_before_the_prediction(tab):
     assert len(paths(tab, 0)) == 3
 
 
+@pytest.mark.slow
 def test_it_is_the_picture_of_toybandit(tab):
     """The words of the answer are those of toybandit, at two targets."""
     slider, told = tab.get_by_role("slider", name="Target entropy"), tab.get_by_role("status")

@@ -80,6 +80,7 @@ def test_a_chart_of_several_runs(tmp_path):
     assert [line["step"] for line in read_path(over_time)[0].metrics] == STEPS.tolist()
 
 
+@pytest.mark.slow
 def test_folders(tmp_path):
     for step in (5, 10):
         (tmp_path / "trl" / f"checkpoint-{step}").mkdir(parents=True)

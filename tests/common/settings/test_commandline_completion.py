@@ -27,6 +27,7 @@ def complete(*words: str) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("toybandit", path=PATH), reason="needs the installed programs")
 @pytest.mark.parametrize(
     ("words", "found"),

@@ -21,6 +21,7 @@ with ends_with_family():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [300, pytest.param(2.5, marks=pytest.mark.long)])
 def test_a_killed_process_leaves_nothing(seconds):
     """Also a process whose parent has ended before the one that is killed."""

@@ -130,6 +130,7 @@ def test_a_gradient_at_a_temperature_is_that_of_gem(tokenizer, beta):
         torch.testing.assert_close(kept[name], weight.grad, atol=1e-6, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_gem_leaves_more_entropy(tokenizer):
     """A prompt has two answers in the ratio 3 to 1; the policy at temperature 1 is flatter than these data."""
     examples = [("1=", "2"), ("1=", "2"), ("1=", "2"), ("1=", "3")]

@@ -82,6 +82,7 @@ def test_the_last_evaluation_is_at_one_too(small, tmp_path):
     assert last["eval/entropy"] > 1.02 * trainer.held_out.measure(asked, 3)["eval/entropy"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("controller", ["thermostat", "temperature_loop"])
 def test_a_loop_goes_on_where_it_stopped(small, tmp_path, controller):
     args = {"mode": "temperature"} if controller == "thermostat" else {}

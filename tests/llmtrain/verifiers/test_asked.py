@@ -15,6 +15,7 @@ def test_the_question_of_a_prompt():
     assert text_of({"role": "user", "content": "a"}) == "a"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("prompt", "text"), [(7, "7"), (0, "0"), (1.5, "1.5"), (True, "True"), ([], "")])
 def test_a_prompt_that_is_no_text(prompt, text):
     assert text_of(prompt) == text

@@ -26,9 +26,8 @@ def open_lesson(number: int) -> AppTest:
     return app
 
 
-@pytest.mark.parametrize(
-    "number", [pytest.param(n, marks=[pytest.mark.slow] * (n > 1)) for n in range(1, len(LESSONS) + 1)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(1, len(LESSONS) + 1))
 def test_every_lesson_predicts_moves_and_answers(number):
     lesson, app = LESSONS[number - 1], open_lesson(number)
     assert lesson.title in app.header[0].value
@@ -80,6 +79,7 @@ def test_lessons_lead_to_presets_and_papers():
     assert f"In the papers: {sections}" in [caption.value for caption in app.caption]
 
 
+@pytest.mark.slow
 def test_linked_words_name_parts_that_are_there():
     for lesson in LESSONS:
         runs = lesson.simulate(lesson.move.default)
@@ -168,6 +168,7 @@ def test_the_theorem_fails_and_the_failing_run_earns_less():
     assert lesson.measure(lesson.simulate(0.5)["on-policy"]).mean() < 0.05
 
 
+@pytest.mark.slow
 def test_what_is_not_trained_is_forgotten_where_prompts_share_weights():
     lesson = LESSONS[6]
     runs = lesson.simulate(0.4)

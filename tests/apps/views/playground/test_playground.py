@@ -21,6 +21,7 @@ def app(**state: str) -> AppTest:
     return found.run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("link", "shown"), [({}, TITLE), ({"picture.target": "0.4"}, TITLE), ({"lr": "2.0"}, "Playground")]
 )
