@@ -9,6 +9,7 @@ from typing import Any
 FOLDED = dict.fromkeys(("commands.md", "controllers.md", "theory.md"), 3)
 FOLDED |= dict.fromkeys(
     (
+        "findings.md",
         "recipes.md",
         "leaderboard.md",
         "models.md",
@@ -22,6 +23,8 @@ FOLDED |= dict.fromkeys(
     2,
 )
 """Level of the headings whose sections are folded, by page."""
+OPEN = ("findings.md",)
+"""Pages whose first section stays open: it has the answer."""
 ADDED = """<style>
 .md-typeset details.fold { border: 0; box-shadow: none; margin: 0; padding-top: 0; background: none; }
 .md-typeset details.fold > summary { background: none; margin: 0; padding-top: .2rem; padding-bottom: .2rem; }
@@ -41,7 +44,10 @@ addEventListener("load", unfold);
 def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
     """Return the page's HTML with its sections folded, if it is one of FOLDED."""
     level = FOLDED.get(page.file.src_uri)
-    return folded(html, level) + ADDED if level else html
+    if level is None:
+        return html
+    first = page.file.src_uri in OPEN
+    return folded(html, level).replace('class="fold"', 'class="fold" open', int(first)) + ADDED
 
 
 def folded(html: str, level: int) -> str:
