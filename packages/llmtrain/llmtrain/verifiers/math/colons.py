@@ -29,7 +29,7 @@ class _Time(NamedTuple):
     seconds: int
     """Seconds since midnight, or since the last time that a dial shows 0:00."""
     full: bool
-    """Whether it says which half of the day it is."""
+    """True if it says which half of the day it is."""
 
 
 def same_colon(given: str, wanted: str, question: str = "") -> bool | None:

@@ -6,7 +6,7 @@ Every search is linear in the length of the response, so that megabytes cost mil
 import re
 from collections import deque
 
-from .answer_words import NEGATION, THINGS, changes
+from .answer_words import NEGATION, changes
 
 BOXES = ("\\boxed{", "\\fbox{")
 """Beginnings of a box."""
@@ -19,9 +19,10 @@ _NOT = re.compile(
 )
 """Words before a box that say what the answer is not."""
 _BACK = (
-    rf"(?:(?:wrong|incorrect|false|untrue|mistaken|invalid|a mistake|an error)(?![a-zA-Z])(?!{THINGS})"
-    rf"|{NEGATION}\s+(?:\w+\s+)?(?:right|correct|true|the\s+answer)(?![a-zA-Z]))(?!\s+(?:that|to)\b)"
+    rf"(?:(?:wrong|incorrect|false|untrue|mistaken|invalid|a mistake|an error)"
+    rf"|{NEGATION}\s+(?:\w+\s+)?(?:right|correct|true|the\s+answer))(?=\s*(?:[^\w\s]|$|\n|(?:because|since|as)\b))"
 )
+"""Words that end a clause and take back what it is about; "I was wrong earlier" is about something else."""
 _SAYING = (
     r"(?:(?:and|but|oh|no|wait|actually|however|which|that|this|it|the|answer|i|am|was|is|were|looks|seems|must|be"
     r"|clearly|so|s|m)(?![a-zA-Z])[^a-zA-Z\d\n]{1,5})"
@@ -29,8 +30,8 @@ _SAYING = (
 _TAKEN_BACK = re.compile(rf"(?:[^a-zA-Z\d\n]{{0,20}}|[^a-zA-Z\d]{{0,20}}{_SAYING}{{1,8}}){_BACK}", re.IGNORECASE)
 """Words after an answer that take it back, as in "\\boxed{5}. No, that is wrong."."""
 _DENIED = re.compile(
-    rf"\b(?:{NEGATION}|than|except|anything but|unlikely|hardly|rarely|doubt|reject|rule out|fails to|used to"
-    r"|(?:may|might|could)(?:\s+\w+ly)?\s+(?:have\s+been|be|equal))(?![a-zA-Z])",
+    rf"\b(?:{NEGATION}|than(?!.*\b(?:is|are|was|were|equals?)\b)|except|anything but|unlikely|hardly|rarely|doubt"
+    r"|reject|rule out|fails to|used to|(?:may|might|could)(?:\s+\w+ly)?\s+(?:have\s+been|be|equal))(?![a-zA-Z])",
     re.IGNORECASE,
 )
 """Words before a number in its clause that deny or doubt it."""
