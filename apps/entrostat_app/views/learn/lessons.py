@@ -20,6 +20,7 @@ from toybandit.trajectory import last_third
 
 from ...shared import bandit, simulations
 from ...shared.controls import Control
+from ...shared.picture_target import PICTURE_TARGET
 from ...shared.presets import PRESETS
 
 SEEDS = picture.SEEDS
@@ -206,17 +207,7 @@ LESSONS = (
         question=picture.QUESTION,
         measure=last_passed,
         measured=f"pass@{picture.K} at the end",
-        move=Control(
-            key="target",
-            label="Target of the thermostat",
-            symbol="H*",
-            unit="nats",
-            default=picture.TARGET,
-            low=0.0,
-            high=picture.HIGHEST,
-            step=picture.STEP,
-            help="Entropy that the thermostat holds. GRPO has no target.",
-        ),
+        move=PICTURE_TARGET,
         runs=lambda target: {
             PLAIN: preset("trap"),
             HELD: preset("trap", controller=("thermostat",), target=target),

@@ -1,6 +1,7 @@
 """The picture of `toybandit.picture`: GRPO beside a thermostat, drawn once the reader has predicted how they end."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -15,22 +16,12 @@ from toybandit.picture import CHOICES, HELD, PAYS, PLAIN, Side
 
 from ...shared import charts
 from ...shared.charts import Panel, Picture
-from ...shared.controls import Control
+from ...shared.picture_target import PICTURE_TARGET
 from ...shared.room import room
 
 KEY = "picture"
 """Beginning of the keys of its controls."""
-TARGET = Control(
-    key=f"{KEY}.target",
-    label="Target of the thermostat",
-    symbol="H*",
-    unit="nats",
-    default=picture.TARGET,
-    low=0.0,
-    high=picture.HIGHEST,
-    step=picture.STEP,
-    help="Entropy that the thermostat holds. GRPO has no target.",
-)
+TARGET = replace(PICTURE_TARGET, key=f"{KEY}.target")
 LINES, BARS = 260, 165
 """Heights of the lines and of the bars, pixels."""
 ANSWER = 110
