@@ -285,10 +285,8 @@ class SampleWatch:
         if self.looked or tokens.logp is None or not tokens.logp.numel() or torch.compiler.is_compiling():
             return
         self.looked = True
-        given = [x for x in (tokens.logp, tokens.old_logp) if x is not None]
-        (low, high), *others = [[float(x) for x in each.aminmax()] for each in given]
-        if 0 <= low < high <= 1 and high > ROUNDED and all(low > 0 and high <= 1 for low, high in others):
-            raise ValueError(f"Tokens.logp is {low:.3g} to {high:.3g}: pass log-probabilities (nats), 0 or less")
+        if all(_are_probabilities(x) for x in (tokens.logp, tokens.old_logp) if x is not None):
+            raise ValueError("Tokens.logp is between 0 and 1: pass log-probabilities (nats), which are 0 or less")
 
     def _count(self, tokens: Tokens) -> None:
         """Look for entropies of NaN. A trainer's numbers are not those of a compiled simulation, which has none."""
@@ -386,6 +384,12 @@ class Scheduling:
         self.initial = as_state(state["initial"]).clone()
         if self.step >= 0:
             self._set_numbers()
+
+
+def _are_probabilities(x: Tensor) -> bool:
+    """Return True if numbers differ and lie from 0 to 1; those that rounding puts above 0 are close to it."""
+    low, high = (float(each) for each in x.aminmax())
+    return 0 < low < high <= 1 and high > ROUNDED
 
 
 def _moves(loop: Controller) -> list[str]:
