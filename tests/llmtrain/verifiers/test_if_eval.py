@@ -145,6 +145,12 @@ def test_arguments_that_a_rule_cannot_read_are_refused(name, kwargs, told):
         check("a tac", {"instruction_id_list": [name], "kwargs": [kwargs]})
 
 
+@pytest.mark.parametrize(("names", "kwargs"), [(["punctuation:no_comma"], ["x"]), ([["a"]], [{}])])
+def test_what_is_no_name_or_no_object_is_refused(names, kwargs):
+    with pytest.raises(ValueError, match="objects, one for each|unknown instruction"):
+        check("x", {"instruction_id_list": names, "kwargs": kwargs})
+
+
 def test_a_table_makes_floats_of_numbers_and_none_of_what_is_absent():
     kwargs = {"num_paragraphs": 2.0, "nth_paragraph": 1.0, "first_word": "one", "relation": None}
     truth = {"instruction_id_list": ["length_constraints:nth_paragraph_first_word"], "kwargs": [kwargs]}

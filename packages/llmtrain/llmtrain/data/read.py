@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from ..verifiers.if_eval import instructions
 from .choices import Choices
 from .columns import Columns, parse_prompt
 from .live_code import LiveCode
@@ -47,7 +48,10 @@ class InstructionRows:
             raise ValueError("column 'instruction_id_list' is no list of names")
         if not isinstance(arguments, list) or len(arguments) != len(names):
             raise ValueError(f"column 'kwargs' is no list of {len(names)} objects, one for each instruction")
-        given = [{key: value for key, value in (one or {}).items() if value is not None} for one in arguments]
+        try:
+            names, given = instructions({"instruction_id_list": names, "kwargs": arguments})
+        except ValueError as error:
+            raise ValueError(f"column 'kwargs' cannot be checked: {error}") from None
         return Question(prompt, {"instruction_id_list": names, "kwargs": given}, SOURCE, where=where)
 
 

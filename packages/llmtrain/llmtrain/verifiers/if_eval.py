@@ -47,7 +47,9 @@ def instructions(
     names, arguments = found.get("instruction_id_list"), found.get("kwargs")
     if not isinstance(names, list) or not isinstance(arguments, list) or not names or len(names) != len(arguments):
         raise ValueError("the ground truth of ifeval is an object with equally long instruction_id_list and kwargs")
-    if unknown := [name for name in names if name not in rules]:
+    if not all(one is None or isinstance(one, Mapping) for one in arguments):
+        raise ValueError("the kwargs of ifeval are objects, one for each instruction")
+    if unknown := [name for name in names if not isinstance(name, str) or name not in rules]:
         raise ValueError(f"unknown instruction {unknown[0]!r}; IF-Eval has {', '.join(rules)}")
     if (spoken := [name for name in names if name in OF_A_LANGUAGE]) and not find_spec("langdetect"):
         raise ValueError(f"{spoken[0]} needs a package: pip install langdetect")
