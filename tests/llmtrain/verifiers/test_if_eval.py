@@ -147,7 +147,7 @@ def test_arguments_that_a_rule_cannot_read_are_refused(name, kwargs, told):
 
 @pytest.mark.parametrize(("names", "kwargs"), [(["punctuation:no_comma"], ["x"]), ([["a"]], [{}])])
 def test_what_is_no_name_or_no_object_is_refused(names, kwargs):
-    with pytest.raises(ValueError, match="objects, one for each|unknown instruction"):
+    with pytest.raises(ValueError, match=r"objects, one for each|unknown instruction"):
         check("x", {"instruction_id_list": names, "kwargs": kwargs})
 
 
