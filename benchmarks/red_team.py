@@ -172,19 +172,19 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in [headings, rule, *rows])
 
 
-def share(row: Row, kind: str) -> str:
-    """Return the share fooled by a kind of attack, such as "0.4% (2)"."""
-    found = len(row.fooled.get(kind, []))
-    return f"{found / max(1, row.tried):.1%} ({found})" if found else "0"
-
-
-def math_table(rows: Sequence[Row]) -> str:
-    kinds = [*ATTACKS, *REWORKED]
-    shown = [
-        [row.name, str(row.tried), *(share(row, kind) for kind in kinds), str(row.apart), str(len(row.refused))]
+def math_tables(rows: Sequence[Row]) -> str:
+    """Return a table with a row for each data set, and one with a row for each kind of answer that took no work."""
+    by_data = [
+        [row.name, str(row.tried), str(sum(map(len, row.fooled.values()))), str(row.apart), str(len(row.refused))]
         for row in rows
     ]
-    return table(["data set", "questions", *kinds, "apart: the truth itself", "truths refused"], shown)
+    by_kind = []
+    for kind in (*ATTACKS, *REWORKED):
+        asked = [row for row in rows if kind in ATTACKS or row.name == "arithmetic"]
+        rewarded = sum(len(row.fooled.get(kind, [])) for row in asked)
+        by_kind.append([kind, str(sum(row.tried for row in asked)), str(rewarded)])
+    headings = ["data set", "questions", "rewarded", "apart: the truth itself", "truths refused"]
+    return f"{table(headings, by_data)}\n\n{table(['answer without work', 'questions', 'rewarded'], by_kind)}"
 
 
 def other_table(heading: str, rows: Sequence[Row], honest: Sequence[int]) -> str:
@@ -218,7 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             verify = held.enter_context(get_verifier("math", workers=1, timeout=TIMEOUT))
             sets = question_sets(SMALL if given.small else given.questions)
             rows += (found := [attack_math(name, questions, verify) for name, questions in sets])
-            print(math_table(found), end="\n\n")
+            print(math_tables(found), end="\n\n")
         if given.only in (None, "programs"):
             verify = held.enter_context(get_verifier("python", workers=1, timeout=TIMEOUT))
             count = SMALL_PROGRAMS if given.small else None

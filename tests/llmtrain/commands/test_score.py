@@ -140,4 +140,4 @@ def test_the_math_check_is_imported_by_workers_only():
             module = getattr(node, "module", None) or ""
             if any(part in n for n in [module, *names] for part in HEAVY):
                 importers.append(file.name)
-    assert set(importers) == {"math_answer.py", "math_equal.py", "same_tree.py", "worked_out.py"}
+    assert set(importers) == {"math_answer.py", "math_equal.py", "rounding.py", "same_tree.py", "worked_out.py"}

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from llmtrain.data import read
-from llmtrain.verifiers import get_verifier, small_pytest
+from llmtrain.verifiers import small_pytest
 from llmtrain.verifiers.called_tests import CALLED, called
 from llmtrain.verifiers.math.truths import usable
 
 HALF = "def half(x):\n    if x % 2:\n        raise ValueError(f'{x} is odd')\n    return x / 2"
+CHECK = "def check(candidate):\n    assert candidate(2) == 1"
 WRONG = "def half(x):\n    return 1.0"
 START = "import pytest\nfrom solution import half\n"
 TESTS = {
@@ -34,12 +35,6 @@ TESTS = {
     "        self.assertEqual(half(8), 4)\n\nif __name__ == '__main__':\n    unittest.main()\n",
     "second of two": "def test_a():\n    assert half(2) == 1\n\ndef test_b():\n    assert half(4) == 2\n",
 }
-
-
-@pytest.fixture(scope="module")
-def python():
-    with get_verifier("python", workers=1, timeout=20.0) as verifier:
-        yield verifier
 
 
 @pytest.mark.slow
@@ -73,6 +68,11 @@ REFUSED = [
     (f"{START}def test_a(capsys): half(2)", "test_a .*'capsys'"),
     (f"{START}async def test_a(): half(2)", "test_a .*async"),
     (START, "no function test_"),
+    ("assert half(2) == 1\nreturn", "'return' outside a function in line 2"),
+    ("class A:\n    yield half(2) == 1", "'yield' outside a function in line 2"),
+    ("if half(2) == 1:\n    await half(3)", "'await' outside a function in line 2"),
+    ("async with half(2):\n    assert half(2) == 1", "'async with' outside a function in line 1"),
+    ("assert half(2) == 1\nfor x in []:\n    pass\nelse:\n    break", "'break' outside a loop in line 5"),
 ]
 
 
@@ -90,7 +90,16 @@ def test_reading_tests_prints_no_warning_of_their_escapes():
     assert called("def test_a():\n    assert match('\\d', '1')")
 
 
-@pytest.mark.parametrize("tests", ["assert half(2) == 1", "x = [1]\nassert half(x[0]) == 1", "check(half)"])
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "assert half(2) == 1",
+        "x = [1]\nassert half(x[0]) == 1",
+        f"{CHECK}\ncheck(half)",
+        "for x in [2, 4]:\n    if x == 4:\n        break\n    assert half(x) == 1",
+        "def two():\n    return half(4)\nassert two() == 2",
+    ],
+)
 def test_statements_are_left_as_they_are(tests):
     assert called(tests) == tests
     assert not CALLED.search(tests)

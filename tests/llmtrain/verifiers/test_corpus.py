@@ -1,7 +1,7 @@
 """Answers collected in tests/corpus/answers are judged as their lines say.
 
-Each line has `answer` (put into a box unless it names its final answer itself), `truth`, `prompt` or null, `right`, and
-`about`: what goes wrong with such answers elsewhere.
+Each line has `answer` (put into a box unless it names its final answer itself) or `response` (as it is), `truth`,
+`prompt` or null, `right`, and `about`: what goes wrong with such answers elsewhere.
 """
 
 import json
@@ -24,7 +24,10 @@ def verify():
         yield verifier
 
 
-def response(answer: str) -> str:
+def response(line: dict) -> str:
+    if "response" in line:
+        return line["response"]
+    answer = line["answer"]
     return answer if "\\boxed" in answer or "The answer " in answer else f"The answer is \\boxed{{{answer}}}."
 
 
@@ -34,5 +37,5 @@ def test_there_are_answers():
 
 @pytest.mark.parametrize("line", [pytest.param(line, id=f"{stem}-{at}") for stem, at, line in LINES])
 def test_an_answer_is_judged_as_its_line_says(verify, line):
-    (verdict,) = verify([response(line["answer"])], [line["truth"]], prompts=[line["prompt"] or ""])
-    assert verdict.correct is line["right"], f"{line['answer']} for {line['truth']}, {line['about']}: {verdict.reason}"
+    (verdict,) = verify([response(line)], [line["truth"]], prompts=[line["prompt"] or ""])
+    assert verdict.correct is line["right"], f"{response(line)} for {line['truth']}, {line['about']}: {verdict.reason}"

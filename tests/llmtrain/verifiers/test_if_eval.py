@@ -1,6 +1,7 @@
 """IF-Eval: each instruction followed and not, and rows as the hub publishes them."""
 
 import json
+import sys
 from importlib.util import find_spec
 
 import pytest
@@ -59,8 +60,7 @@ IN_ENGLISH = [
     ("change_case:english_lowercase", {}, "this is an english sentence.", "das ist ein deutscher satz."),
     ("language:response_language", {"language": "de"}, "Das ist ein deutscher Satz.", "This is an English sentence."),
 ]
-LANGDETECT = find_spec("langdetect") is not None
-needs_langdetect = pytest.mark.skipif(not LANGDETECT, reason="pip install langdetect")
+needs_langdetect = pytest.mark.skipif(find_spec("langdetect") is None, reason="pip install langdetect")
 
 
 @pytest.mark.parametrize(
@@ -118,10 +118,10 @@ def test_a_ground_truth_without_instructions_is_refused(truth, names):
         check("x", truth)
 
 
-@pytest.mark.skipif(LANGDETECT, reason="langdetect is installed")
 @pytest.mark.parametrize(("name", "given", "right", "wrong"), IN_ENGLISH)
-def test_a_language_needs_its_detector(name, given, right, wrong):
+def test_a_language_needs_its_detector(name, given, right, wrong, monkeypatch):
     """A German text in capitals counted as an English one."""
+    monkeypatch.setitem(sys.modules, "langdetect", None)  # as if it were not installed
     with pytest.raises(ValueError, match=f"{name} needs a package: pip install langdetect"):
         check(right, {"instruction_id_list": [name], "kwargs": [given]})
 

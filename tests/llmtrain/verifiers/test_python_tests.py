@@ -279,7 +279,7 @@ def test_the_folder_is_removed(verify, tmp_path, monkeypatch):
 
 
 def test_the_last_closed_block_counts():
-    assert program("```python\na\n```\n```py\nb\n```\n```python\nc") == "b"
+    assert program("```python\na\n```\n```py\nb\n```\n```python\nc = (") == "b"
     assert program("x = 1") == "x = 1"
 
 

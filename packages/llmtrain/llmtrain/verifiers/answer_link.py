@@ -2,7 +2,7 @@
 
     tests ── name of a function, arguments ──► answer      ROLE tests: the statements of FILE, which ask for its names
           ◄── value or error, changed arguments ──         ROLE answer: the program in FILE, run once
-                                                           ROLE program: the program in FILE, run anew for each input
+                                                           ROLE program: the program in FILE, a process for each input
 
 Copied into the sandbox by python_tests.py with the files that it imports, one copy for each process; uses the standard
 library only. FD is a socket to the other process (link_messages.py).
@@ -21,6 +21,7 @@ What a program still decides:
 - its arguments: emptying the list x makes `f(x) == sorted(x)` easier to pass, as in any Python program.
 """
 
+import contextlib
 import os
 import sys
 import types
@@ -52,21 +53,34 @@ def run_answer(text: str, descriptor: int) -> None:
 
 
 def run_program(text: str, descriptor: int) -> None:
-    """Answer for one name, `run_program`: a function of standard input that returns standard output."""
-    import io
+    """Answer for one name, `run_program`: a function of standard input that returns standard output.
+
+    Each run is a process of its own, whose file descriptors 0 and 1 are files. It ends as a script does: what it
+    registered is called, its threads are waited for, and what it printed is flushed.
+    """
+    import tempfile
 
     def run(given: str) -> str:
-        written = io.BytesIO()
-        sys.stdin = io.TextIOWrapper(io.BytesIO(given.encode()))
-        sys.stdout = printed = io.TextIOWrapper(written, "utf-8", "replace", write_through=True)
-        try:
-            exec(code[0], {"__name__": "__main__"})
-        except SystemExit:
-            pass
-        finally:
-            sys.stdout = sys.__stdout__
-        printed.flush()
-        return written.getvalue().decode(errors="replace")
+        with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as printed:
+            asked.write(given.encode())
+            asked.seek(0)
+            child = os.fork()
+            if not child:
+                os.dup2(asked.fileno(), 0)
+                os.dup2(printed.fileno(), 1)
+                run_script()
+            ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            if ended:
+                os._exit(ended if ended > 0 else 128 - ended)
+            printed.seek(0)
+            return printed.read().decode(errors="replace")
+
+    def run_script() -> None:
+        """End the process, or raise the error of the program, which the link sends to the tests."""
+        module = sys.modules["__main__"] = types.ModuleType("__main__")
+        with contextlib.suppress(SystemExit):  # a script may end with any code
+            exec(code[0], vars(module))
+        sys.exit()
 
     code: list[Any] = []
     link = Link(descriptor, {"run_program": run})
@@ -76,6 +90,8 @@ def run_program(text: str, descriptor: int) -> None:
 
 if __name__ == "__main__":
     role, file, channel = sys.argv[1:]
+    del sys.argv[1:]  # a script that gets arguments may read files instead of standard input
+    sys.set_int_max_str_digits(0)
     with open(file, encoding="utf-8") as source:
         content = source.read()
     {"tests": run_tests, "answer": run_answer, "program": run_program}[role](content, int(channel))

@@ -1,17 +1,21 @@
-"""Tests in functions, as pytest calls them and KodCode publishes them, as Python text that calls them.
+"""Tests as Python text that runs them: statements, HumanEval's check, and functions, as pytest calls them.
 
     from solution import add                     `solution` is the program
     def test_sum(): assert add(1, 2) == 3
 
 `pytest` is small_pytest.py. Tests that need more of it, or a fixture that they do not define, are refused: with them
-no program would pass.
+no program would pass. So are tests that check nothing, which every program would pass: see checks_in_tests.py.
 """
 
 import ast
 import re
 import warnings
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
+
+from .checks_in_tests import with_checks
+from .reached_code import Function
 
 CALLED = re.compile(
     r"^(from (solution|pytest) import|import (solution|pytest)\b|def test|class Test|class \w+\(.*TestCase\))",
@@ -22,6 +26,8 @@ MISSING_MARKS = ("asyncio", "skip", "skipif", "usefixtures", "xfail")
 """Marks whose effect small_pytest.py does not have."""
 KNOWN = ("approx", "fail", "fixture", "main", "mark", "param", "raises")
 """Names of pytest that small_pytest.py has, and main, which is called for the module as a script only."""
+OF_FUNCTIONS = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
+"""Parts of a program that belong in a function."""
 UNITTEST_MAIN = re.compile(r"\bunittest\.main\(\)")
 """Call that runs test cases and ends the process; small_pytest.py runs them instead."""
 SOURCE = Path(__file__).with_name("small_pytest.py").read_text()
@@ -41,27 +47,58 @@ exec({SOURCE!r}, vars(_sys.modules["pytest"]))
 AFTER = """
 _sys.modules["pytest"].run_all(globals())
 """
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def called(tests: str) -> str:
-    """Return tests with what runs them: themselves if they have no functions to call.
+@lru_cache(maxsize=64)  # of the question of a group
+def called(tests: str, entry_point: str = "") -> str:
+    """Return tests with what runs them: themselves if they are statements that check something.
 
-    Raises ValueError for tests that are no Python, test nothing, or need more than small_pytest.py has.
+    entry_point: name of the function that HumanEval's check is called with, "" if unknown.
+
+    Raises ValueError for tests that are no Python, check nothing, or need more than small_pytest.py has.
     """
-    if not CALLED.search(tests):
-        return tests
+    functions = CALLED.search(tests) is not None
     try:
         with warnings.catch_warnings(action="ignore"):  # such as one of an escape in a pattern
             tree = ast.parse(tests)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            _check_places(tree)
+            if functions:
+                _check_functions(tree)
+            tests = with_checks(tests, tree, entry_point)
+    except (SyntaxError, RecursionError, MemoryError, UnicodeError) as error:
         raise ValueError(f"the tests are no Python: {type(error).__name__}") from None
+    return f"{BEFORE}\n{UNITTEST_MAIN.sub('None', tests)}\n{AFTER}" if functions else tests
+
+
+def _check_places(tree: ast.Module) -> None:
+    """Raise ValueError for a return, yield or await outside functions, or a break outside loops: the parser takes them.
+
+    The tests would end before they run, and no program would pass.
+    """
+    todo: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while todo:
+        node, loop = todo.pop()
+        if isinstance(node, Function | ast.Lambda):
+            continue
+        if isinstance(node, OF_FUNCTIONS) or (isinstance(node, ast.Break | ast.Continue) and not loop):
+            where = "a function" if isinstance(node, OF_FUNCTIONS) else "a loop"
+            word = type(node).__name__.lower().removesuffix("from").replace("async", "async ")
+            raise ValueError(
+                f"the tests have {word!r} outside {where} in line {getattr(node, 'lineno', 1)}, so they never run: "
+                "write statements, or put it in a function test_..."
+            )
+        body = getattr(node, "body", []) if isinstance(node, ast.For | ast.While) else []
+        loop = loop and not isinstance(node, ast.ClassDef)
+        todo += [(inside, loop or inside in body) for inside in ast.iter_child_nodes(node)]
+
+
+def _check_functions(tree: ast.Module) -> None:
+    """Raise ValueError for tests in functions that cannot be run."""
     _check_names(tree)
     functions = [*_tests(tree)]
     if not functions and not any(isinstance(node, ast.Assert) for node in ast.walk(tree)):
         raise ValueError("the tests have no function test_... and no assertion")
     _check_arguments(tree, functions)
-    return f"{BEFORE}\n{UNITTEST_MAIN.sub('None', tests)}\n{AFTER}"
 
 
 def _check_names(tree: ast.Module) -> None:

@@ -10,8 +10,20 @@ from .verifier import Verifier
 
 
 def exact(response: str, ground_truth: Any) -> Verdict:
-    """Return the verdict on equal texts; white space around them is ignored."""
-    same = response.strip() == str(ground_truth).strip()
+    """Return the verdict on equal texts; white space around them is ignored, and 5 is equal to a truth of 5.0.
+
+    Raises:
+        ValueError: for a ground truth that is neither text nor a number.
+    """
+    if isinstance(ground_truth, bool) or not isinstance(ground_truth, str | int | float):
+        raise ValueError(
+            f"the ground truth of exact is text or a number, not {type(ground_truth).__name__}: give the text that a "
+            f'response must be, such as "{ground_truth!s:.40}", or use math or a function of your own'
+        )
+    texts = [str(ground_truth).strip()]
+    if isinstance(ground_truth, float) and ground_truth.is_integer():  # a file may have made it one
+        texts.append(f"{ground_truth:.0f}")
+    same = response.strip() in texts
     return Verdict(same, "equal" if same else "not equal")
 
 

@@ -1,8 +1,8 @@
 """Run the unit tests of a Python program in a response.
 
-The program is the last ```python block, else the last block without a language, else the whole response; the ground
-truth is Python text, a list of statements such as "assert add(1, 2) == 3", functions test_... (called_tests.py), or
-inputs and outputs (program_cases.py).
+The program is a block of the response, by what the tests ask for (code_blocks.py). The ground truth is Python text, a
+list of statements such as "assert add(1, 2) == 3", functions test_... or HumanEval's {"test", "entry_point"}
+(called_tests.py), or inputs and outputs (program_cases.py). Tests that check nothing are refused (checks_in_tests.py).
 The program runs in one process and its tests in another, which compare plain values (answer_link.py): each in an empty
 folder, with an environment of PYTHONHASHSEED only, limits on time, memory, processes, output and file size, and their
 process group killed at the end. Memory and processor time are limited for all of their processes together. If the
@@ -24,25 +24,25 @@ It does not protect from:
 
 import json
 import py_compile
-import re
 import secrets
 import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..process.local_ranks import is_first
 from ..process.text import signal_name
 from .bounded_run import Ended, run_bounded
 from .called_tests import called
-from .program_cases import IMPORTS, cases_of, tests_of
+from .code_blocks import program
+from .code_names import asked
+from .program_cases import IMPORTS, MAX_FILE_MIB, are_calls, cases_of, data_in, tests_of
 from .verdict import Verdict
 from .verifier import Verifier
 
 MAX_PROCESSES = 16
-MAX_FILE_MIB = 16
 MAX_FILES_MIB = 64
 TAIL_BYTES = 4096
 LINK = ("answer_link", "link_messages", "plain_data", "remote_objects", "tests_side")
@@ -51,24 +51,19 @@ OPEN = (
     "verifier python: this machine allows no namespaces, so programs can read the files of this user and use the "
     "network: train in a container without secrets"
 )
-_FENCE = re.compile(r"^[ \t]*```[ \t]*(?:[{.]*([\w+#-]+)[^`\n]*)?\r?$", re.MULTILINE)
-"""Line that opens a block, with its language, or closes one."""
-_PYTHON = ("python", "python3", "py")
 
 
-def program(response: str) -> str:
-    """Return the last closed block of Python, else the last without a language, else the whole response."""
-    last: dict[bool, str] = {}
-    opening = None
-    for fence in _FENCE.finditer(response):
-        if opening is None or fence[1]:
-            opening = fence
-            continue
-        language = (opening[1] or "").lower()
-        if not language or language in _PYTHON:
-            last[bool(language)] = response[opening.end() : fence.start()].strip("\r\n")
-        opening = None
-    return last.get(True, last.get(False, response))
+class Plan(NamedTuple):
+    """Preparation of a check."""
+
+    tests: str
+    """Python text that ends normally only if the program is right."""
+    role: str
+    """Kind of run of the program, see answer_link.py: `answer` or `program`."""
+    imports: str = ""
+    """Text before the program."""
+    names: frozenset[str] = frozenset()
+    """Names that the tests ask for."""
 
 
 def tests(ground_truth: Any) -> str:
@@ -77,21 +72,28 @@ def tests(ground_truth: Any) -> str:
     Raises:
         ValueError: for a ground truth that is neither text nor a list of texts, or empty.
     """
-    lines = [ground_truth] if isinstance(ground_truth, str) else ground_truth
+    found = data_in(ground_truth)
+    lines = [found] if isinstance(found, str) else found
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines) or not "".join(lines).strip():
         raise ValueError("the ground truth of python is its unit tests: Python text, or a list of statements")
     return "\n".join(lines)
 
 
-def plan_of(ground_truth: Any) -> tuple[str, str, str]:
-    """Return the tests as text, the role of the program (answer_link.py), and what is imported before it.
+def plan_of(ground_truth: Any) -> Plan:
+    """Return what a ground truth asks for.
 
-    Raises ValueError for a ground truth without tests, or with tests that cannot be run.
+    Raises ValueError for a ground truth without tests, or with tests that cannot be run or check nothing.
     """
     cases = cases_of(ground_truth)
-    if cases is None:
-        return called(tests(ground_truth)), "answer", ""
-    return (tests_of(cases), "answer", IMPORTS) if cases.get("fn_name") else (tests_of(cases), "program", "")
+    if cases is None or "test" in cases:
+        text, name = (ground_truth, None) if cases is None else (cases["test"], cases.get("entry_point"))
+        if name is not None and not (isinstance(name, str) and name.isidentifier()):
+            raise ValueError(f"entry_point is the name of a function, not {name!r:.60}")
+        text = tests(text)
+        return Plan(called(text, name or ""), "answer", names=asked(text) | {name or ""})
+    if are_calls(cases):
+        return Plan(tests_of(cases), "answer", IMPORTS, frozenset({"Solution", cases["fn_name"]}))
+    return Plan(tests_of(cases), "program")
 
 
 class PythonVerifier(Verifier):
@@ -111,7 +113,7 @@ class PythonVerifier(Verifier):
         Raises ValueError if a program cannot be run at all: every response would count as wrong.
         """
         with tempfile.NamedTemporaryFile() as file:
-            found = self._judge(f"import os\n\nassert not os.path.exists({file.name!r})", ("pass", "answer", ""))
+            found = self._judge(f"import os\n\nassert not os.path.exists({file.name!r})", Plan("pass", "answer"))
         if "AssertionError" in found.reason:
             print(OPEN, file=sys.stderr)
         elif not (found.correct or self.failures):
@@ -119,11 +121,12 @@ class PythonVerifier(Verifier):
         self.failures.clear()
 
     def judge(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
-        codes = [program(response) for response in responses]
         plans = [plan_of(truth) for truth in ground_truths]
+        pairs = zip(responses, plans, strict=True)
+        codes = [program(response, plan.names, script=plan.role == "program") for response, plan in pairs]
         return list(self._threads.map(self._check, codes, plans))
 
-    def _check(self, code: str, plan: tuple[str, str, str]) -> Verdict:
+    def _check(self, code: str, plan: Plan) -> Verdict:
         """Return the verdict on a program; a problem of the machine, such as a full disk, costs this item only."""
         try:
             return self._judge(code, plan)
@@ -131,12 +134,11 @@ class PythonVerifier(Verifier):
             self.failures["crash"] += 1
             return Verdict(False, f"the program could not be run: {error.strerror}", code)
 
-    def _judge(self, code: str, plan: tuple[str, str, str]) -> Verdict:
+    def _judge(self, code: str, plan: Plan) -> Verdict:
         """Return the verdict on a program from how its tests end, or itself if it ends before them."""
         passed = secrets.token_hex(16)  # only the process of the tests knows it
-        tested, role, imports = plan
-        before = "" if "from __future__" in code else imports
-        texts = {role: before + code, "tests": f"{tested}\n\nprint('\\n{passed}', flush=True)\n"}
+        before = "" if "from __future__" in code else plan.imports
+        texts = {plan.role: before + code, "tests": f"{plan.tests}\n\nprint('\\n{passed}', flush=True)\n"}
         with tempfile.TemporaryDirectory(prefix="llmtrain-check-", ignore_cleanup_errors=True) as folder:
             ended = self._run([self._process(Path(folder), name, text) for name, text in texts.items()])
         if ended.flooded:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from llmtrain.verifiers.math.final_answer import final_answer, last_boxed, last_marked, last_number
+from llmtrain.verifiers.math.final_answer import final_answer, last_boxed, last_marked
 from llmtrain.verifiers.math.math_answer import check
 from llmtrain.verifiers.verdict import Verdict
 
@@ -157,13 +157,13 @@ def test_words_after_a_mark(math):
     assert math(["The answer is 1,234 dollars"], ["1234"])[0].correct
     assert math(["The answer is A\nas shown"], ["A"])[0].correct
     assert last_marked("The answer is $18 a day, not $20.") == "$18 a day, not $20"
-    assert final_answer("First, note the answer is not 0. After some work we get $x=3$.") == "3"
+    assert final_answer("First, note the answer is not 0. After some work we get $x=3$.") == "x=3"
     assert final_answer("The answer is not 0.") == "not 0"
 
 
 @pytest.mark.parametrize("a", ["5", "$5$", "\\(5\\)", "\\[5\\]"])
 @pytest.mark.parametrize(
-    "other", [" or {}", ", {}", "; {}", " {}", ", not {}", " and also {}", " (or {})", " or maybe {}"]
+    "other", [" or {}", ", {}", "; {}", " {}", ", not {} or 7", " and also {}", " (or {})", " or maybe {}"]
 )
 @pytest.mark.parametrize("before", ["", "not ", "either ", "it could be "])
 def test_one_of_several_answers_is_not_right(math, a, other, before):
@@ -171,12 +171,15 @@ def test_one_of_several_answers_is_not_right(math, a, other, before):
     assert not any(v.correct for v in math([told] * 2, ["5", "6"])), told
 
 
-def test_marks_and_numbers():
+@pytest.mark.parametrize("a", ["5", "$5$", "\\(5\\)", "\\[5\\]"])
+def test_what_an_answer_is_not_is_no_second_answer(math, a):
+    told = f"The answer is {a}, not {a.replace('5', '6')}."
+    assert [v.correct for v in math([told] * 2, ["5", "6"])] == [True, False]
+
+
+def test_marks():
     assert last_marked("Answer: 1\nAnswer: 2\nbye") == "2"
     assert last_marked("the answers are 1") is None
-    assert last_number("1,234.5 and 6,78") == "78"
-    assert last_number("3/4") == "3/4"
-    assert last_number("7" * 100) is None
     assert final_answer("#### 3 \\boxed{ 4 } Answer: 5") == "4"
     assert last_marked("Answer: $ 4 $\nbye") == "4"
     assert last_marked("Answer: simply\n") == "simply"
@@ -278,6 +281,12 @@ def test_fuzzed_responses_do_no_harm(math):
         "$",
         "-1/",
         "\x00",
+        "<answer>",
+        "</answer>",
+        "x=1, ",
+        "\\[1",
+        "(",
+        "<<1",
     ],
 )
 def test_megabytes_take_no_time(piece):

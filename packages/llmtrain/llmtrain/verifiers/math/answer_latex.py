@@ -174,9 +174,17 @@ def _variable(found: re.Match[str]) -> str:
     return f"\\variable{{{letter}{'prime' * count}{f'_{{{inner}}}' if inner else ''}}}"
 
 
+_CURRENCY = r"US\$|[€£¥₹]|USD|EUR|GBP|JPY|CNY|RMB|INR|CAD|AUD|CHF|Rs\.?"
+_MONEY = re.compile(
+    rf"(?P<sign>[-−]?)\s*(?:{STYLE}\{{)?\s*(?P<before>{_CURRENCY}|US\\\$)\s*\}}?\s*(?:\\?\$)?\s*(?P<value>[\d.].*)"
+    rf"|(?P<number>.*[\d}}])\s*(?:{STYLE}\{{)?\s*(?P<after>[€£¥₹¢])\s*\}}?",
+    re.DOTALL,
+)
+"""Amount with the sign of its currency before or after it."""
+_OHM = re.compile(r"(.*[\d}])\s*(?:\\(?:mathrm|text)\s*\{)?\s*([kMmμµ]?)\s*\}?\s*(?:[ΩΩ]|\\Omega)", re.DOTALL)
 _ARC = re.compile(r"(-?\d+(?:\.\d+)?)\s*(''|'|″|\^\s*\{?\\prime(\\prime)?\}?)")
 _UNIT_FRACTION = re.compile(
-    rf"(?<=[\d}}])\s*\\[dt]?frac\s*\{{\s*(?:{STYLE}\{{)?\s*([a-zA-Z]+)\s*\}}?\s*\}}"
+    rf"(?<=[\d}}])(?:\\[ ,;:]|[~\s])*\\[dt]?frac\s*\{{\s*(?:{STYLE}\{{)?\s*([a-zA-Z]+)\s*\}}?\s*\}}"
     rf"\s*\{{\s*(?:{STYLE}\{{)?\s*([a-zA-Z]+(?:\^\d)?)\s*\}}?\s*\}}$"
 )
 _NEXT_TO = re.compile(r"(=[^=,]*?)\s*\\q?quad\s*(?=[^=]*=)")
@@ -192,15 +200,20 @@ def measured(answer: str, letters: bool = False) -> tuple[str, str]:
         answer: Answer as answer_text.tidy returns it.
         letters: Whether a single letter after a number is a unit, as in 6m.
     """
-    money = answer.startswith("\\$")
+    currency = "$" if answer.startswith("\\$") else ""
+    if money := _MONEY.fullmatch(answer):
+        currency = (money["before"] or money["after"]).replace("US", "" if "$" in money[0] else "US").replace("\\", "")
+        answer = f"{money['sign']}{money['value']}" if money["before"] else money["number"]
     text = _ONE_CHARACTER.sub(_fraction, _compound(answer)).translate(_CHARACTERS)
     if letters:
         text = _UNIT_FRACTION.sub(r"\\text{\1/\2}", text)
+        text = _OHM.sub(r"\1\\text{ \2ohm}", SPACING.sub(" ", text)) if text.endswith(("Ω", "Ω", "\\Omega")) else text
     text, unit = split_set_unit(SPACING.sub(" ", _NEXT_TO.sub(r"\1, ", text)))
     for pattern, new in _RULES:
         text = pattern.sub(new, text)
     text, plain = split_unit(" ".join(text.split()), letters)
-    unit = unit or plain or ("$" if money else "")
+    unit = unit or plain
+    unit = f"{currency} {unit}" if unit.strip().startswith("per ") else unit or currency
     if found := _TRAILING_DEGREE.fullmatch(text):
         scale = _SCALES.get(found[2] or re.sub(r"\\[a-z]+|[^CF]", "", unit) or None, "degree")
         text, unit = found[1], scale if scale != "degree" else unit or scale

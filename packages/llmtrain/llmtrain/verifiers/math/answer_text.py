@@ -3,8 +3,10 @@
 import re
 from typing import Any
 
-from .answer_words import STYLE, WORD, spoken
-from .final_answer import BOXES, closing_brace, last_boxed
+from .answer_words import APPROXIMATELY, STYLE, WORD, spoken
+from .brackets import closing_brace
+from .final_answer import BOXES, last_boxed
+from .word_number import in_digits
 
 MAX_ANSWER_CHARS = 2000
 """Upper limit for the length of an answer; ground truths of public benchmarks have a few hundred characters."""
@@ -24,10 +26,15 @@ _SAME = [
     (re.compile(rf"{old}(?![a-zA-Z])"), new)  # \left is not the beginning of \leftarrow
     for old, new in (
         *((r"\\[dtc]frac", r"\\frac"), (r"\\(?:left|right|!|,)", ""), (r"(?<!\b0)\{,\}(?=\d{3}(?!\d))", ",")),
-        (rf"(?<=\d)\s*(?:percent|{STYLE}\{{\s*percent\s*\}})", "%"),
+        (rf"(?<=\d)\s*(?:per ?cent|{STYLE}\{{\s*per ?cent\s*\}})", "%"),
         (r"(?<=\d)\{,\}(?=\d)", "."),  # as in 0{,}25
         (r"(?<![\d.])10\s*\*\*\s*(?=[-\d{])", "10^"),
         (r"(?<=\d)\s*[xX]\s*(?=10\s*\^)", r"\\times "),  # as in 1.5 x 10^3
+        (
+            rf"^((?:\\?[a-zA-Z]+\s*=\s*)?)(?:(?:{STYLE}\{{\s*)?(?i:{APPROXIMATELY})\s*\}}?\s*|~\s*(?!.*~$)(?=[-\d.$\\]))"
+            r"(?=[-+\d.$\\])",
+            r"\1\\approx ",
+        ),
         (r"\{\s*([,:])\s*\}|\\text\s*\{\s*([,:;])\s*\}", r"\1\2"),
     )
 ]
@@ -77,7 +84,7 @@ def tidy(answer: str) -> str:
         text = _bare(found[1])
     for old, new in _SAME:
         text = old.sub(new, text)
-    return " ".join(text.split())
+    return in_digits(" ".join(text.split()))
 
 
 def _bare(text: str) -> str:

@@ -42,6 +42,8 @@ _ALONE = (
     r"|wait|rejected|discarded|excluded|opposite|inverse|reciprocal|conjugate|complement|binary|octal|hex|hexadecimal"
 )
 """Words that change a number if nothing else follows it: "5 more", but not "5 more apples"."""
+APPROXIMATELY = r"(?:approximately|approx\.?|about|around|roughly|circa|ca\.)"
+"""Pattern of words before a number that is rounded."""
 _EXACT = (
     r"(?:dai|week|month|year|hour|night|quarter|ear|on|exact|precise|equal|even|final|simp|respective|correct|total"
     r"|fami|assemb|supp|rep|bul|f|butterf)ly"
@@ -53,10 +55,15 @@ _ANYWHERE = (
     r"|supposedly|hopefully|at (?:the )?(?:least|most|best)|versus|vs|plus|minus|negative"
     rf"|half|halves|(?!quarter){_ORDINAL}s|{_MULTIPLIED}"
     r"|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
-    r"|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|pi|sqrt|root|am|pm|[ap]\.m|[einxyz]"
+    r"|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|pi|sqrt|root|am|pm|[ap]\.m|(?-i:[einxyzEIXYZ])"
 )
 """Words that change a number or add another one, wherever they stand after it."""
 _UNIT_NAMES = "mm cm dm km in ft yd mi mg kg lb lbs oz ms min hr hrs mph kph ml mL mol Hz"
+_APART = (
+    "day cup ton gal tsp tbsp sec sq cu per rpm bpm fps mpg psi atm bar cal kcal kPa MPa Pa kHz MHz GHz Wh kWh kJ MJ"
+    " kW MW mA mV kV eV keV MeV GeV dB kB KB MB GB TB USD EUR GBP JPY CNY RMB INR CAD AUD CHF"
+)
+"""Names of units that would be products of letters if no space were before them."""
 _UNIT_LETTERS = "m g s h l L J N W V A K C F"
 """Names of units of fewer than four letters; one letter may be a variable."""
 STYLE = r"\\(?:text(?:bf|it|rm|normal)?|mbox|math(?:rm|bf|it)|operatorname)\s*"
@@ -69,13 +76,24 @@ _CHANGING = re.compile(
     rf"|(?!{_EXACT}(?![a-z]))(?-i:[a-z]+ly)[\s).]*$)",
     re.IGNORECASE | re.DOTALL,
 )
+_BEFORE_A_NUMBER = re.compile(
+    rf"(?:[≈~]|\\(?:approx|sim))\s*$|\b(?:{APPROXIMATELY}|nearly|almost)\s*$"
+    r"|\b(?:roots?|squares?|cubes?|half|twice|thrice|double|triple|thirds?|quarters?|logarithm|sine|cosine|tangent"
+    r"|factorial|reciprocal|inverse|negative|minus|plus)(?:\s+of)?\s*$",
+    re.IGNORECASE,
+)
+_SCALE = re.compile(
+    rf"[\s*]*(?:squared|cubed|factorial|{_MAGNITUDE}|and\s+(?:an?|one|two|three)\s+(?:half|third|quarter)s?)(?![a-zA-Z])",
+    re.IGNORECASE,
+)
+"""Words directly before and after a number in a sentence that change it."""
 _NO_UNIT = re.compile(
     r"[^a-zA-Z0-9\s.'()/^°·$~-]|(?<![a-zA-Z^])(?<!\^-)\d|^[\s(]*(?:[-^]|/\s*(?![a-zA-Z]{2}))|\s-|-(?![a-zA-Z\d])"
 )
 """Signs; digits that are no exponent; an exponent, or a divisor of one letter, of the number itself."""
 _TEXT = r"\\(?:text(?:bf|it|rm|normal)?|mbox)\s*\{[^{}]*\}"
-_LAST = r"(?<=[^\s{(=^_])\s*(?:(?:" + _TEXT + r"|\\mathrm\s*\{[^{}]%s\})(?:\^\s*(?:\{-?\d\}|\d))?\s*)+$"
-_UNITS, _LAST_WORDS = re.compile(_LAST % "{2,}"), re.compile(_LAST % "+")
+_LAST = r"(?<=[^\s{(=^_])\s*(?:(?:" + _TEXT + r"|\\mathrm\s*\{%s\})(?:\^\s*(?:\{-?\d\}|\d))?\s*)+$"
+_UNITS, _LAST_WORDS = re.compile(_LAST % "(?:[^{}]{2,}|[mgshlLJNWVAK])"), re.compile(_LAST % "[^{}]+")
 _WORDS = re.compile(STYLE + r"\{([^{}]*)\}")
 _OR_OTHERS = re.compile(r"\(\s*(or\s[^()]*)\)")
 _RATES = re.compile(
@@ -90,6 +108,18 @@ _IN_PLAIN = re.compile(r"(?<![\\a-zA-Z{])[a-zA-Z]{2,}|[a-zA-Z]['’][a-zA-Z]")
 def changes(words: str) -> bool:
     """Return whether words after a number make it another number, or more than one."""
     return _CHANGING.match(words) is not None
+
+
+def operation_before(text: str) -> str:
+    """Return the words at the end of a text that make the number after them another one, as in "square root of 5"."""
+    found = _BEFORE_A_NUMBER.search(text)
+    return found[0] if found else ""
+
+
+def scale_after(text: str) -> str:
+    """Return the words at the beginning of a text that make the number before them another one: "5 million"."""
+    found = _SCALE.match(text)
+    return found[0] if found else ""
 
 
 def is_unit(words: str) -> bool:
@@ -133,7 +163,8 @@ def split_unit(answer: str, letters: bool) -> tuple[str, str]:
     found = _COUNTED.fullmatch(answer)
     if not found or not is_unit(found[2]):
         return answer, ""
-    rate = answer[found.end(1)].isspace() and _RATES.fullmatch(found[2].strip())
+    apart = answer[found.end(1)].isspace()
+    rate = apart and (_RATES.fullmatch(found[2].strip()) or found[3] in _APART.split())
     known = (
         rate or len(found[3]) > 3 or found[3] in _UNIT_NAMES.split() or (letters and found[3] in _UNIT_LETTERS.split())
     )

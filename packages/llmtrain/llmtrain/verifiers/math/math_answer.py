@@ -8,11 +8,13 @@ from typing import Any
 
 from ..verdict import Verdict
 from .answer_text import MAX_ANSWER_CHARS, read_truth, same_text, tidy
+from .asked_unit import in_another_unit
 from .based_number import same_based
 from .final_answer import final_answer
 from .math_equal import equal
 from .plain_number import rewritten, same_number
 from .size import UndecidedError
+from .word_number import counted_as_asked
 
 
 def check(response: str, ground_truth: Any, question: str = "") -> Verdict:
@@ -29,14 +31,16 @@ def check(response: str, ground_truth: Any, question: str = "") -> Verdict:
         ValueError: for a ground truth that is no text, no number, or empty.
     """
     truth = read_truth(ground_truth)
-    answer = final_answer(response)
+    answer = final_answer(response, question)
     if answer is None:
         return Verdict(False, "no answer found")
     if len(answer) > MAX_ANSWER_CHARS:
         return Verdict(False, f"the answer has more than {MAX_ANSWER_CHARS} characters", answer)
-    given, wanted = tidy(answer), tidy(truth)
+    given, wanted = (tidy(counted_as_asked(text, question)) for text in (answer, truth))
     if same_text(given, wanted, question):
         return Verdict(True, "equal as text", answer)
+    if question and given != wanted and in_another_unit(given, wanted, question):
+        return Verdict(False, f"{given} is not in the unit that the question asks for", answer)
     same, how = same_based(given, wanted, question), "equal as numbers"
     if same is None:
         same = same_number(given, wanted, question)

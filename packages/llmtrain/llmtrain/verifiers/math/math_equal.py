@@ -21,10 +21,12 @@ from .answer_latex import measured, symbols
 from .answer_text import WORD, compact
 from .answer_words import STYLE, has_words
 from .asked_form import in_another_form
+from .brackets import split
 from .colons import pairs, same_colon
 from .math_reading import Read, read
 from .plain_number import number, rewritten, same_number
-from .relations import joined, members, reduced, split
+from .relations import joined, members, reduced
+from .rounding import exact_or_rounded, percentage
 from .same_tree import NO_VALUE, is_solved, same_tree
 from .size import UndecidedError
 from .units import conversion
@@ -61,6 +63,8 @@ def _members(text: str) -> list[str]:
 CACHED, CACHED_CHARS = 4096, 1000
 """Upper limits of the cache: pairs of answer and truth, and characters of a pair."""
 ANGLE, RADIAN = unit_of("degree")[0], unit_of("radian")  # type: ignore[index]
+_THOUSAND = re.compile(r"\dK")
+"""Number that may be in thousands or in kelvins."""
 _LETTER = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]")
 _SIZES = re.compile(r"\\(?:left|right|[bB]igg?[lr]?)(?![a-zA-Z])")
 _PERCENT = re.compile(r"(?<=[\d}])\s*\\?%$")
@@ -130,6 +134,7 @@ def _compare(given: str, wanted: str, positive: bool = False) -> tuple[Answer, .
     positive: all variables are.
     """
     wanted_text, wanted_unit = measured(wanted)
+    given = percentage(given)
     given_text, given_unit = measured(given, letters=not _LETTER.search(wanted_text))
     if given_unit and not wanted_unit:
         text, letter = measured(wanted, letters=True)
@@ -143,6 +148,8 @@ def _compare(given: str, wanted: str, positive: bool = False) -> tuple[Answer, .
         given_text, wanted_text = map(_column, (given_text, wanted_text))
     if "=" in wanted_text:
         wanted_text = _values(wanted_text, _TUPLE_OF.sub("", given_text))
+    if not wanted_unit and _THOUSAND.search(given):
+        return None
     factor = _factor((given_text, given_unit), (wanted_text, wanted_unit))
     if factor is None or _shape(given_text) * _shape(wanted_text) < 0:
         return None
@@ -157,7 +164,7 @@ def _compare(given: str, wanted: str, positive: bool = False) -> tuple[Answer, .
     sequence = same_sequence(given_text, wanted_text)
     if sequence is not None:
         return () if sequence else None
-    reduced_text = reduced(given_text, wanted_text)
+    reduced_text = reduced(exact_or_rounded(given_text, wanted_text), wanted_text)
     if reduced_text is None:
         return None
     given_text = reduced_text

@@ -9,6 +9,8 @@ import re
 
 from sympy import Intersection, Union
 
+from .brackets import split
+
 _NO_NAME = "text|frac|sqrt|sin|cos|tan|cot|sec|csc|ln|log|exp|lim|int|sum|prod"
 _LETTER = rf"(?:\\(?!{_NO_NAME})[a-zA-Z]+|[a-zA-Z])"
 _INDEX = r"(?:\s*_\s*(?:\{[^{}]*\}|\w))?"
@@ -20,7 +22,7 @@ _NAME = re.compile(
     rf"\s*(?:m\s*)?(?:{_ONE}(?:(?:\s*\^\s*\{{?-1\}}?)?\s*\([^()=]*\)|\s*\[[^\[\]=]*\])?"
     rf"|\(\s*{_ONE}(?:\s*,\s*{_ONE})+\s*\)|\\frac\s*\{{d\^?\d?\s*\w*\}}\s*\{{d\s*\w+(?:\^\d)?\}})\s*"
 )
-_APPROXIMATE = re.compile(r"\\(?:approx|simeq|approxeq|doteq|thickapprox|cong|sim)(?![a-zA-Z])|≈|≃")
+APPROXIMATE = re.compile(r"\\(?:approx|simeq|approxeq|doteq|thickapprox|cong|sim)(?![a-zA-Z])|≈|≃")
 _HEDGE = re.compile(
     r"^\s*(?:[<>]|\\(?:l|g)e(?:q|qslant)?(?![a-zA-Z])|\\neq?(?![a-zA-Z]))"
     r"|\\(?:to|mapsto|[rR]ightarrow|implies|iff)(?![a-zA-Z])"
@@ -33,20 +35,6 @@ _AND, _OR = (
 _BETWEEN = re.compile(f"{_AND}|{_OR}")
 _INEQUALITY = re.compile(r"[<>]|\\(?:l|g)e(?:q|qslant)?(?![a-zA-Z])|\\neq?(?![a-zA-Z])")
 _VALUE = re.compile(r"\\(?:frac|sqrt|pi|cdot|times|infty|left|right|text|mathrm)(?![a-zA-Z])|[\d\s.,+\-*/^{}()\[\]ei]")
-
-
-def split(text: str, separators: str) -> list[str]:
-    """Return the parts of `text` between single characters `separators` outside all brackets."""
-    parts, depth, start = [], 0, 0
-    for at, char in enumerate(text):
-        if char in "([{":
-            depth += 1
-        elif char in ")]}":
-            depth -= 1
-        elif depth <= 0 and char in separators:
-            parts.append(text[start:at])
-            start = at + 1
-    return [*parts, text[start:]]
 
 
 def members(text: str) -> list[str]:
@@ -63,8 +51,8 @@ def reduced(given: str, wanted: str) -> str | None:
     """Return the part of `given` to compare with `wanted`, both readable; None if a relation in it is no answer."""
     if _HEDGE.search(given) and not _HEDGE.search(wanted):
         return None
-    if _APPROXIMATE.search(given) and not _APPROXIMATE.search(wanted):
-        left, *right = _APPROXIMATE.split(given)
+    if APPROXIMATE.search(given) and not APPROXIMATE.search(wanted):
+        left, *right = APPROXIMATE.split(given)
         rounded = len(right) == 1 and re.search(r"\d\.\d", right[0] + wanted) is not None
         if not rounded or not (not left.strip() or is_name(left)):
             return None

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import regex
 from ..by_source import Named
-from ..direct import countdown_check
+from ..direct import countdown_check, exact
 from ..program_cases import cases_of
 from ..python_tests import plan_of
 from .answer_text import read_truth
@@ -31,6 +31,7 @@ def math_truth(ground_truth: Any) -> None:
 
 KNOWN: dict[str, Callable[[Any], object]] = {
     "math": math_truth,
+    "exact": partial(exact, ""),
     "regex": partial(regex.check, ""),
     "countdown": partial(countdown_check, ""),
     "python": plan_of,

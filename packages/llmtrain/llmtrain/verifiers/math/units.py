@@ -13,6 +13,7 @@ from functools import lru_cache
 Kind = tuple[tuple[str, Fraction], ...]
 """Base quantities with their exponents, in the order of their names."""
 _PREFIXES: dict[str, int | str] = {"k": 1000, "kilo": 1000, "M": 10**6, "mega": 10**6, "G": 10**9, "giga": 10**9}
+_PREFIXES |= {"T": 10**12, "tera": 10**12}
 _PREFIXES |= {"d": "1/10", "deci": "1/10", "c": "1/100", "centi": "1/100", "m": "1/1000", "milli": "1/1000"}
 _PREFIXES |= {"μ": "1/1000000", "u": "1/1000000", "micro": "1/1000000", "n": "1/1000000000", "nano": "1/1000000000"}
 _PREFIXED: dict[str, tuple[str, int | str]] = {
@@ -30,6 +31,10 @@ _PREFIXED: dict[str, tuple[str, int | str]] = {
     "eV": ("electronvolt", 1),
     "mol mole": ("amount", 1),
     "erg": ("erg", 1),
+    "Wh": ("energy", 3600),
+    "cal calorie": ("calorie", 1),
+    "B byte": ("information", 1),
+    "ohm": ("resistance", 1),
 }
 _PLAIN: dict[str, tuple[str, int | str]] = {
     "in inch inches": ("length", "254/10000"),
@@ -47,6 +52,16 @@ _PLAIN: dict[str, tuple[str, int | str]] = {
     "year yr": ("month", 12),
     "hectare ha": ("length2", 10000),
     "acre": ("length2", "40468564224/10000000"),
+    "gallon gal": ("length3", "3785411784/1000000000000"),
+    "quart": ("length3", "946352946/1000000000000"),
+    "pint": ("length3", "473176473/1000000000000"),
+    "cup": ("length3", "2365882365/10000000000000"),
+    "tablespoon tbsp": ("length3", "147867647813/10000000000000000"),
+    "teaspoon tsp": ("length3", "492892159375/100000000000000000"),
+    "bar": ("pressure", 100000),
+    "atm": ("pressure", 101325),
+    "psi": ("pressure", "689475729/100000"),
+    "KB": ("information", 1000),
     "degree deg °": ("angle", "1/180"),
     "radian rad": ("radian", 1),
     "arcmin": ("angle", "1/10800"),
@@ -56,10 +71,14 @@ _PLAIN: dict[str, tuple[str, int | str]] = {
     "kelvin K": ("kelvin", 1),
     "dollar usd $": ("dollar", 1),
     "cent ¢": ("dollar", "1/100"),
-    "euro €": ("euro", 1),
+    "euro eur €": ("euro", 1),
+    "gbp £": ("sterling", 1),
+    "yen jpy ¥": ("yen", 1),
+    "yuan cny rmb": ("yuan", 1),
+    "rupee inr rs rs. ₹": ("rupee", 1),
 }
 _SPELLED = {"mph": "mi/h", "kph": "km/h", "kmph": "km/h"}
-_WORD = re.compile(r"([a-zA-Zμ°$¢€']+)\.?(?:\^?\{?(-?\d)\}?)?")
+_WORD = re.compile(r"([a-zA-Zμ°$¢€£¥₹']+)\.?(?:\^?\{?(-?\d)\}?)?")
 
 
 @lru_cache(maxsize=1)
@@ -70,9 +89,9 @@ def _known() -> Mapping[str, tuple[str, Fraction]]:
     for names, (kind, factor) in _PREFIXED.items():
         for name in names.split():
             found[name] = kind, Fraction(factor)
-            long = len(name) > 2 and name not in ("mol", "sec", "amp", "erg")
+            long = len(name) > 2 and name not in ("mol", "sec", "amp", "erg", "ohm", "cal")
             for prefix, by in _PREFIXES.items():
-                if (len(prefix) > 2) == long or name in ("mol", "erg"):
+                if (len(prefix) > 2) == long or name in ("mol", "erg", "ohm", "cal"):
                     found.setdefault(prefix + name, (kind, Fraction(factor) * Fraction(by)))
     return found
 
@@ -89,7 +108,7 @@ def _one(word: str) -> tuple[str, Fraction] | None:
 def unit(words: str) -> tuple[Kind, Fraction] | None:
     """Return the kind of a unit such as "cm^2" or "square feet", and its size in base units; None if unknown."""
     text = re.sub(r"\\(?:text|mathrm|mbox|textbf|rm)(?![a-z])|\\[,;: !]|[~{}()]", " ", words).replace("\\", " ")
-    text = re.sub(r"\s*\^\s*", "^", re.sub(r"(?<=\w)\s+per\s+(?=\w)", "/", text.strip(" .")))
+    text = re.sub(r"\s*\^\s*", "^", re.sub(r"(?<=[\w$€£¥₹])\s+per\s+(?=\w)", "/", text.strip(" .")))
     text = re.sub(r"(?i)\bdeg(?:rees?)?\s+(?=(?:c|celsius|centigrade|f|fahrenheit|kelvins?)\b)", "", text)
     squared, cubed = (re.search(rf"\b(?:{names})\b", text) for names in ("sq|square|squared", "cu|cubic|cubed"))
     power = 2 if squared else 3 if cubed else 1
