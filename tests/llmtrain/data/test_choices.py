@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmtrain.data import read
-from llmtrain.data.choices import GPQA, shuffled
+from llmtrain.data.choices import shuffled
 from llmtrain.verifiers.math.math_answer import check
+
+GPQA = ("Question", "Correct Answer", "Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3")
 
 
 def pro(options, index, question="Which one?"):
@@ -76,7 +78,7 @@ def test_math_judges_letters(response):
                 (pro(["a", "b"], 2), "answer_index", "is 2"),
                 (pro(["a"], 0), "options", ".*2 to 26"),
                 (pro(["a", " "], 0), "options", "has no text"),
-                (pro(["a", "b"], 0, ""), "question", "has no text"),
+                (pro(["a", "b"], 0, ""), "question", "is empty"),
             )
         ),
         ("a.csv", "a,b\n", "no rows"),
@@ -88,6 +90,55 @@ def test_a_refusal_names_what_is_wrong(tmp_path, name, text, names):
     (tmp_path / name).write_text(text)
     with pytest.raises(ValueError, match=names):
         read(str(tmp_path / name))
+
+
+def test_options_are_read_with_keys_of_columns(jsonl):
+    row = {"question": "Which?", "choices": ["w", "x"], "answer": 1, "label": 0, "subject": "s"}
+    (by_source,) = read(jsonl([row]), source_key="subject").questions
+    assert (option(by_source, by_source.ground_truth), by_source.source) == ("x", "s")
+    (by_answer,) = read(jsonl([row]), answer_key="label").questions
+    assert option(by_answer, by_answer.ground_truth) == "w"
+
+
+def test_options_that_are_in_the_prompt_are_not_added(jsonl):
+    text = "Which?\n(A) w\n(B) x y"
+    messages = [{"role": "user", "content": text}]
+    for prompt in (text, messages):
+        (question,) = read(jsonl([{"prompt": prompt, "options": ["w", "x y"], "answer": 1}])).questions
+        assert (question.text, question.ground_truth) == (text, "B")
+    (question,) = read(jsonl([{"prompt": messages, "options": ["x y", "w"], "answer": 1}])).questions
+    assert option(question, question.ground_truth) == "w"
+
+
+def test_options_that_speak_of_others_stay_in_order(jsonl):
+    rows = [{"question": f"{i}?", "choices": ["w", "x", "y", "Both A and B"], "answer": 3} for i in range(9)]
+    assert {q.ground_truth for q in read(jsonl(rows)).questions} == {"D"}
+
+
+def test_a_row_without_options(jsonl):
+    rows = [{"question": "1?", "options": ["1", "2"], "answer": "A"}, {"question": "2?", "options": [], "answer": "2"}]
+    assert [q.ground_truth for q in read(jsonl(rows)).questions][1] == "2"
+    rows[1]["answer"] = 2
+    with pytest.raises(ValueError, match="line 2: column 'options' is empty, and 'answer' is 2"):
+        read(jsonl(rows))
+
+
+def test_a_gap_between_options_is_named(jsonl):
+    rows = [{"question": "?", "A": "w", "B": "x", "C": "y", "answer": "A"}]
+    assert len(read(jsonl([rows[0] | {"C": None}])).questions) == 1
+    with pytest.raises(ValueError, match="column 'B' has no text"):
+        read(jsonl([rows[0] | {"B": None}]))
+
+
+def test_digits_are_texts_or_numbers_as_the_file_shows(tmp_path):
+    path, head = tmp_path / "q.csv", "question,A,B,C,answer\n"
+    for cells, right in (
+        (["1,2,3,2", "2,4,6,6"], ["2", "6"]),
+        (["1,2,3,2", "5,6,7,0"], ["3", "5"]),
+        (["5,6,12,12", "1,2,3,9"], ["12"]),
+    ):
+        path.write_text(head + "".join(f"{i}?,{row}\n" for i, row in enumerate(cells)))
+        assert [option(q, q.ground_truth) for q in read(str(path), skip_bad=True).questions] == right
 
 
 def test_plain_csv(tmp_path):

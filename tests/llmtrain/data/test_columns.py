@@ -2,8 +2,10 @@ from functools import partial
 
 import pytest
 
+from llmtrain.data import read
 from llmtrain.data.columns import Columns, parse_answer, parse_prompt
 from llmtrain.data.tables import Table
+from llmtrain.verifiers import python_tests
 
 
 def table(*columns):
@@ -25,12 +27,22 @@ def table(*columns):
     ],
 )
 def test_known_columns_are_recognised(columns, expected):
-    assert Columns.of(table(*columns)) == expected
+    assert Columns.of(table(*columns))[:4] == expected
 
 
 def test_columns_that_are_asked_for():
     there = table("prompt", "answer", "extra", "extra.q", "extra.a")
     assert Columns.of(there, "extra.q", "extra.a")[:2] == ("extra.q", "extra.a")
+
+
+def test_humaneval_s_check_goes_with_its_entry_point():
+    there = table("task_id", "prompt", "entry_point", "canonical_solution", "test")
+    columns = Columns.of(there)
+    tests = "def check(candidate):\n    assert candidate(1) == 2"
+    row = {"prompt": "def inc(x):", "entry_point": "inc", "test": tests}
+    assert columns.question(row, "h", "row 0").ground_truth == {"test": tests, "entry_point": "inc"}
+    assert {*columns.names} == {"prompt", "entry_point", "test"}
+    assert python_tests.plan_of(columns.question(row, "h", "row 0").ground_truth).names == {"inc"}
 
 
 def test_a_row_that_leaves_source_and_solution_blank():
@@ -133,3 +145,82 @@ def truth(inner):
 def test_a_refusal_names_what_is_wrong(function, given, names):
     with pytest.raises(ValueError, match=names):
         function(given)
+
+
+@pytest.mark.parametrize(
+    ("row", "prompt"),
+    [
+        ({"Body": "Jo has 3.", "Question": "How many?"}, "Jo has 3.\n\nHow many?"),
+        ({"passage": " It is.\n", "question": "Is it?"}, "It is.\n\nIs it?"),
+        ({"passage": None, "question": " Is it?"}, " Is it?"),
+        ({"context": "It is.", "question": "It is. Is it?"}, "It is. Is it?"),
+        ({"instruction": "Say yes.", "context": ["a", "b"], "question": "Is it?"}, "Say yes.\n\na\nb\n\nIs it?"),
+        ({"instruction": "Add.", "input": "1 2"}, "Add.\n\n1 2"),
+        ({"instruction": "Add.", "input": ""}, "Add."),
+        (
+            {"question": "Is it?", "context": {"title": ["T", "U"], "lines": [["a", "b"], ["c"]]}},
+            "T\na\nb\n\nU\nc\n\nIs it?",
+        ),
+    ],
+)
+def test_texts_beside_the_question_are_part_of_the_prompt(row, prompt):
+    columns = Columns.of(table(*row, "answer"))
+    assert columns.question(row | {"answer": "1"}, "s", "row 0").prompt == prompt
+
+
+def test_a_system_prompt_in_a_column():
+    columns = Columns.of(table("system_prompt", "prompt", "answer"))
+    user = {"role": "user", "content": "1+1?"}
+    system = {"role": "system", "content": "Be brief."}
+    for prompt in ("1+1?", [user], [system, user]):
+        row = {"system_prompt": "Be brief.", "prompt": prompt, "answer": "2"}
+        assert columns.question(row, "s", "row 0").prompt == (system, user)
+    assert columns.question({"system_prompt": " ", "prompt": "1+1?", "answer": "2"}, "s", "row 0").prompt == "1+1?"
+
+
+def test_a_passage_that_is_no_text_is_named():
+    with pytest.raises(ValueError, match="column 'context' is int"):
+        Columns.of(table("context", "question", "answer")).question({"context": 5, "question": "?"}, "s", "row 0")
+
+
+def test_mbpp_s_setup_stands_before_its_tests():
+    columns = Columns.of(table("text", "code", "test_list", "test_setup_code", "challenge_test_list"), prompt="text")
+    row = {"text": "Add.", "test_setup_code": "class N: pass", "test_list": ["assert f(N()) == 1"]}
+    assert columns.question(row, "m", "row 0").ground_truth == ["class N: pass", "assert f(N()) == 1"]
+    assert columns.question({**row, "test_setup_code": ""}, "m", "row 0").ground_truth == ["assert f(N()) == 1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "truth"),
+    [
+        ("9 (apples)", "9"),
+        ("1,200 (square feet)", "1,200"),
+        ("1/2 (cup)", "1/2"),
+        ("-2.5 (°C)", "-2.5"),
+        ("25 (%)", "25"),
+        ("3 (mod 7)", "3 (mod 7)"),
+        ("101 (base two)", "101 (base two)"),
+        ("7 (a.m.)", "7 (a.m.)"),
+        ("5 (x + 1)", "5 (x + 1)"),
+        ("2 (3)", "2 (3)"),
+        ("(1, 2)", "(1, 2)"),
+        ("4 (or so)", "4 (or so)"),
+    ],
+)
+def test_a_unit_in_brackets_is_no_part_of_the_answer(text, truth):
+    assert parse_answer(text) == (truth, None)
+    assert parse_answer(f"So it is.\n#### {text}")[0] == truth.replace(",200", "200")
+
+
+def test_a_row_without_the_mark_that_others_have_is_bad(jsonl):
+    marked = [{"question": f"{i}?", "answer": f"It is {i}.\n#### {i}"} for i in range(3)]
+    long = "First add three and four, which is seven, and then double what you have."
+
+    def bad(*answers, rows=marked):
+        more = [{"question": f"and {i}?", "answer": answer} for i, answer in enumerate(answers)]
+        return read(jsonl([*rows, *more]), skip_bad=True).skipped
+
+    (one,) = bad("She has 7", "7", 7)
+    assert one == "questions.jsonl, line 4: column 'answer' is a text of 3 words without ####, which other rows have"
+    assert len(bad("x = 5", "7", "8", "9", long)) == 1  # three of eight have the mark
+    assert bad("x = 5", long, rows=[]) == []

@@ -1,5 +1,6 @@
 """Real data sets, if they are available."""
 
+import warnings
 from collections import Counter
 
 import pytest
@@ -22,8 +23,11 @@ FILES = {  # questions, rows of each
 @pytest.mark.parametrize("name", FILES)
 def test_each_question_is_read_once(real, name):
     count, repeats = FILES[name]
-    questions, skipped = read(real(name))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        questions, skipped = read(real(name))
     assert not skipped
+    assert ["615 rows with control characters" in str(one.message) for one in told] == [True] * name.startswith("DAPO")
     assert len(questions) == count
     assert Counter(q.repeats for q in questions) == {repeats: count}
     assert len({q.source for q in questions}) == 1

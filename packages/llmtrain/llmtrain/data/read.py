@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from ..verifiers.if_eval import instructions
 from .choices import Choices
-from .columns import Columns, parse_prompt
+from .columns import Columns, parse_prompt, shown
 from .live_code import LiveCode
+from .notes import Notes
 from .question import Prompt, Question
 from .row_filter import RowFilter
 from .table import Table
@@ -80,6 +81,9 @@ def read(
 ) -> Read:
     """Return the questions of `name`, each once.
 
+    A DataWarning for each file names columns that are not used, questions that have lost backslashes, and columns that
+    name different answers.
+
     Rows with the same source, prompt and ground truth are one question, with their number in `repeats`; the first
     worked solution is kept. Rows with the same source and prompt but different ground truths contradict each other, so
     all of them are bad.
@@ -121,7 +125,7 @@ def read(
             continue
         for one in group:
             other = group[0] if one is not group[0] else against
-            truths = f"{_short(one.ground_truth)} here, {_short(other.ground_truth)} there"
+            truths = f"{shown(one.ground_truth)} here, {shown(other.ground_truth)} there"
             _report(f"{one.where}: contradicts {other.where}: same prompt, ground truth {truths}", bad, skip_bad)
     if not questions:
         problem = f"good row: {bad[0]}" if bad else f"row with {keep}: {keep.told}"
@@ -139,9 +143,9 @@ def _rows(
 ) -> Iterator[tuple[str, Question | ValueError]]:
     """Yield the place of each row, with its question or its error."""
     for table in found:
-        columns = (None if any(keys) else _known(table, choice_seed)) or Columns.of(table, *keys)
+        columns = _known(table, choice_seed, keys) or Columns.of(table, *keys).counted(table)
         more = [name for name in table.columns if "." not in name] if keep_columns else []
-        filtered = keep.columns(table)
+        filtered, notes = keep.columns(table), Notes(table, columns, judged=usable is not None)
         for number, row in table.rows(list(dict.fromkeys([*columns.names, *filtered, *more]))):
             where = f"{table.name}, {table.unit} {number}"
             try:
@@ -157,12 +161,16 @@ def _rows(
             except ValueError as error:
                 yield where, error
             else:
+                notes.see(row, question)
                 yield where, question
+        notes.tell([*filtered, *more])
 
 
-def _known(table: Table, choice_seed: int) -> Choices | LiveCode | InstructionRows | None:
+def _known(table: Table, choice_seed: int, keys: tuple[str, str, str]) -> Choices | LiveCode | InstructionRows | None:
     """Return the columns of a benchmark that is published in a form of its own; None for other tables."""
-    return Choices.of(table, choice_seed) or LiveCode.of(table) or InstructionRows.of(table)
+    if any(keys):
+        return Choices.of(table, choice_seed, *keys)
+    return LiveCode.of(table) or InstructionRows.of(table) or Choices.of(table, choice_seed)
 
 
 def _asked(prompt: Prompt) -> Any:
@@ -172,11 +180,6 @@ def _asked(prompt: Prompt) -> Any:
 
 def _same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def _report(problem: str, bad: list[str], skip_bad: bool) -> None:

@@ -4,10 +4,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from warnings import catch_warnings
 
 from entrostat.settings.commandline import writing
 
 from ..process.text import one_line
+from .notes import DataWarning
 from .question import Question
 from .read import read
 
@@ -33,7 +35,8 @@ def write(questions: Sequence[Question], path: str | Path) -> None:
     try:
         with writing(path):
             pq.write_table(pa.Table.from_pylist(rows), part)
-        found = read(str(part)).questions
+        with catch_warnings(action="ignore", category=DataWarning):  # they were told when the questions were read
+            found = read(str(part)).questions
         for one, other in zip(questions, found, strict=True):
             if _what(one) != _what(other):
                 raise ValueError(f"{one.where}: reading it back gives a different question")
