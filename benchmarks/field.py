@@ -2,18 +2,21 @@
 
     python -m benchmarks.field [--logs runs/field] [--write]
 
-docs/data/field.json has the address of each log, what two readers saw in it, and what the tool said when its rules had
-been written on the odd numbers alone. Logs that --logs lacks are fetched there and compared with their checksum; none
-is committed. --write writes docs/field.md.
+docs/data/field.json has the address of each log, what two readers saw in it, and what the tool said at first sight and
+when it last read the log. Logs that --logs lacks are fetched there and compared with their checksum; none is committed.
+--write writes docs/field.md; of a log that cannot be fetched the last words stand, and the law of the page.
 """
 
 import argparse
 import hashlib
 import json
+import re
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from scipy.stats import binomtest
 
@@ -36,13 +39,14 @@ KINDS = {
 ASIDE: dict[str, Callable[[int], bool]] = {
     "even numbers to 44, first sight": lambda number: number <= 44 and number % 2 == 0,
     "numbers 45 to 72, first sight": lambda number: 44 < number <= 72,
-    "numbers 73 to 87, first sight": lambda number: number > 72,
+    "numbers 73 to 87, first sight": lambda number: 72 < number <= 87,
+    "numbers 88 to 105, first sight": lambda number: number > 87,
 }
 """Logs that were kept aside while the rules were written."""
 LEVELS = {
     "no_signal": {"groups/no_signal", "reward/same"},
     "cut_off": {"truncated"},
-    "mismatch": {"mismatch/logp_gap"},
+    "mismatch": {"mismatch/logp_gap", "mismatch/probs_diff"},
 }
 
 
@@ -62,7 +66,7 @@ def place(log: Mapping[str, Any], folder: Path) -> Path:
     file = folder / f"{log['number']:02d}-{Path(log['path']).name}"
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        address = f"https://raw.githubusercontent.com/{log['repository']}/{log['commit']}/{log['path']}"
+        address = f"https://raw.githubusercontent.com/{log['repository']}/{log['commit']}/{quote(log['path'])}"
         with urllib.request.urlopen(address, timeout=60) as found:
             file.write_bytes(found.read())
     if hashlib.sha256(file.read_bytes()).hexdigest() != log["sha256"]:
@@ -123,9 +127,9 @@ def share(part: int, whole: int) -> str:
     return f"{part} of {whole} ({part / whole:.0%}, {low:.0%} to {high:.0%})"
 
 
-def page(logs: Sequence[Mapping[str, Any]], facts: Sequence[Facts | None]) -> str:
-    """Return docs/field.md."""
-    now, first = [verdicts(one) for one in facts], [log["first_sight"] for log in logs]
+def page(logs: Sequence[Mapping[str, Any]], about_law: str) -> str:
+    """Return docs/field.md. about_law: its section on the law."""
+    now, first = ([log["last"]["said"] for log in logs], [log["first_sight"] for log in logs])
     fell = score(logs, now, ["fell"])
     sizes = {"logs": len(logs), "repositories": len({log["repository"] for log in logs})}
     parts = [INTRODUCTION.format(**sizes, fell=share(fell.true, fell.labels))]
@@ -135,13 +139,13 @@ def page(logs: Sequence[Mapping[str, Any]], facts: Sequence[Facts | None]) -> st
         all_of = score(logs, now, [kind])
         there = {log["repository"] for log in logs if seen(log, kind)}
         parts.append(f"| {what} | {share(all_of.true, all_of.labels)} | {len(there)} |")
-    parts.append("\nThe intervals treat runs as independent; runs of one repository are not.\n")
+    parts.append("\nThe intervals treat runs as independent, but runs of one repository are not.\n")
     parts.append("## What the tool says\n")
     parts.append(TOOL)
     sets = {name: [i for i, log in enumerate(logs) if of(log["number"])] for name, of in ASIDE.items()}
     for name, some, told in (
         *((name, some, first) for name, some in sets.items()),
-        ("all logs, today", range(len(logs)), now),
+        ("all logs, as last read", range(len(logs)), now),
     ):
         parts.append(f"### {name[0].upper()}{name[1:]}\n")
         parts.append("| what happened | agreement | null | hits | false alarms |\n|---|--:|--:|--:|--:|")
@@ -154,23 +158,28 @@ def page(logs: Sequence[Mapping[str, Any]], facts: Sequence[Facts | None]) -> st
         parts.append("")
     unread = [str(log["number"]) for log, one in zip(logs, first, strict=True) if one is None]
     still = [str(log["number"]) for log, one in zip(logs, now, strict=True) if one is None]
-    parts.append(f"Logs not read: {', '.join(unread)} at first sight, {', '.join(still) or 'none'} today.\n")
+    parts.append(f"Logs not read: {', '.join(unread)} at first sight, {', '.join(still) or 'none'} since.\n")
+    days: dict[str, list[int]] = {}
+    for log in logs:
+        days.setdefault(log["last"]["date"], []).append(log["number"])
+    read_on = ", ".join(f"{some[0]} to {some[-1]} on {day}" for day, some in sorted(days.items()))
+    parts.append(f"Last read: {read_on}.\n")
     parts.append("The tool and both readers still differ on these labels:\n")
     for log, verdict in zip(logs, now, strict=True):
         for kind in KINDS:
             truth = seen(log, kind)
             if truth is not None and truth != (kind in (verdict or ())):
-                said = "not told" if truth else "told, though the readers saw none"
+                said = "not reported" if truth else "reported, though the readers saw none"
                 parts.append(f"- log {log['number']}, {KINDS[kind]}: {said}")
     differ = sum(
         seen(log, kind) is None and None not in (x[kind] for x in log["labels"]) for log in logs for kind in KINDS
     )
     parts.append(f"\nThe two readers differ in {differ} of the labels that both gave.\n")
-    parts.append(law(facts))
+    parts.append(about_law)
     parts.append("## The logs\n")
     parts.append("| log | repository | file | trainer |\n|--:|---|---|---|")
     for log in logs:
-        address = f"https://github.com/{log['repository']}/blob/{log['commit']}/{log['path']}"
+        address = f"https://github.com/{log['repository']}/blob/{log['commit']}/{quote(log['path'])}"
         parts.append(
             f"| {log['number']} | {log['repository']} | [{Path(log['path']).name}]({address}) | {log['trainer']} |"
         )
@@ -199,38 +208,39 @@ INTRODUCTION = """# In the field
 How often do other people's reinforcement-learning runs collapse, explode or die, and does
 [`llmtrain diagnose`](diagnose.md) notice?
 
-We looked at {logs} public logs from {repositories} repositories. The entropy collapsed in {fell}.
+We looked at {logs} public logs from {repositories} repositories. Among those where both readers could tell, the
+entropy collapsed in {fell}; the range is the 95% interval.
 
-- **Choice.** We took the logs in the order in which two searches of public repositories showed them, whatever had
-  happened in the run, and at most three per repository. Each has at least 30 logged entropies. Runs whose logs are
-  published may still be better than others.
-- **Labels.** Two readers labelled each log independently, from their own plots and without the tool.
-- **Sources.** `docs/data/field.json` has addresses, checksums and labels. The script fetches the logs; they are not
-  stored here.
+- **Choice.** We took the logs in the order in which searches of public repositories listed them, whatever had
+  happened in the run, but at most three per repository. Each has at least 30 logged entropies. Published runs may
+  still be better than others.
+- **Labels.** Two readers labelled each log independently, from their own plots and tables and without the tool.
+- **Sources.** `docs/data/field.json` has addresses, checksums and labels. The script fetches the logs, which are
+  not stored here.
 """
 TOOL = """What counts is **first sight**: agreement with both readers on logs that were set aside while the rules were
 written. The target is .9.
 
-1. The rules were written on the odd numbers up to 44, and first tried on the even ones.
-2. Rules and formats were improved, and tried on 45 to 72.
-3. They were improved again, and tried on 73 to 87.
+1. The rules were written on logs with odd numbers up to 44, and first tried on the even ones.
+2. Rules and formats were improved, then tried on logs 45 to 72.
+3. They were improved again, then tried on logs 73 to 87.
+4. The same with logs 88 to 105, from other repositories, found by wider searches.
 
 A log that the tool could not read counts as disagreement on all its labels. **Null** is the agreement of a tool that
 never reports anything. Hits are events that both readers saw and the tool reported.
 """
 LAW = """## The law against a constant
 
-The law R = −a·e^H + b predicts the reward in {predicts}
-of the logs with reward and entropy: beyond its interval it explains more than a parabola in the step.
-A forecast from the first 15% of the steps competes with a constant, the mean reward of their
-last third.
+We say that the law R = −a·e^H + b predicts the reward if it explains more than a parabola in the step, beyond its
+interval. It does in {predicts} of the logs with reward and entropy.
+A forecast from the first 15% of the steps competes with a constant: the mean reward of the last third of these steps.
 
 | of the {laws} logs | result |
 |---|---|
 | a is above 0 beyond its 95% interval | {positive} |
 | R², median and range | {r2} |
 | the forecast beats the constant | {better} |
-| the forecast of the end is no reward of the run | {outside} |
+| the forecast of the end lies outside the rewards of the run | {outside} |
 """
 
 
@@ -240,10 +250,28 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     given = parser.parse_args()
     logs = json.loads(LIST.read_text(encoding="utf-8"))
-    made = page(logs, [diagnosed(place(log, given.logs)) for log in logs])
+    facts = read_again(logs, given.logs)
+    old = re.search(r"## The law.*?(?=## The logs)", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    made = page(logs, law(facts) if len(facts) == len(logs) or old is None else old[0].rstrip() + "\n")
     print(made)
     if given.write:
+        lines = ",\n".join(json.dumps(log, ensure_ascii=False) for log in logs)
+        LIST.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
         PAGE.write_text(made, encoding="utf-8")
+
+
+def read_again(logs: Sequence[dict[str, Any]], folder: Path) -> list[Facts | None]:
+    """Return the facts of the logs that are there or can be fetched, and note in each what the tool says of it."""
+    found = []
+    for log in logs:
+        try:
+            file = place(log, folder)
+        except OSError as error:
+            print(f"log {log['number']} was not fetched ({error}): what was last said of it stands")
+            continue
+        found.append(diagnosed(file))
+        log["last"] = {"date": date.today().isoformat(), "said": verdicts(found[-1])}
+    return found
 
 
 if __name__ == "__main__":

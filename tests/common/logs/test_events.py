@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from entrostat.logs.diagnosis.events import Death, Fall, Peak, look, looks_at, smoothing
+from entrostat.logs.diagnosis.events import Death, Fall, Gap, Peak, look, looks_at, smoothing
 from entrostat.logs.foreign.foreign_runs import read_file
 
 
@@ -72,7 +72,10 @@ def test_an_entropy_at_its_target_has_not_exploded():
 def test_numbers_that_are_lost(lost):
     metrics = run([1.0] * 20 + [lost] * 5, grad_norm=[1.0] * 22 + [lost] * 3, loss=[lost] * 3 + [1.0] * 22)
     assert look(metrics).lost == {"entropy": 20, "grad_norm": 22}
-    assert look(metrics).told == "Not a number: entropy from step 20, grad_norm from step 22."
+    assert look(metrics).told == (
+        "Not a number: entropy from step 20, grad_norm from step 22; "
+        "loss is not a number at 3 steps from 0 to 2 of 25, and is again later."
+    )
     assert look(run([lost] * 20)).lost == {"entropy": 0}
     assert look(run([1.0] * 20, loss=[lost] * 20)).told == "Not a number: loss from step 0."
 
@@ -85,6 +88,34 @@ def test_sparse_values_between_gaps_are_not_lost(gap):
         assert look(run([1.0] * steps, loss=sparse)).told == ""
     ends = [*([0.5] + [gap] * 9) * 5, *[gap] * 50]
     assert look(run([1.0] * 100, loss=ends)).lost == {"loss": 41}
+
+
+@pytest.mark.parametrize("lost", [None, float("nan"), float("inf")])
+def test_numbers_that_come_back_are_told_with_their_steps(lost):
+    """One metric at one step, two metrics at the same steps, and one that is lost at most of its steps."""
+    once = [lost if step == 9 else 1.0 for step in range(30)]
+    twice = [lost if step in (3, 20) else 1.0 for step in range(30)]
+    often = [1.0 if step in (0, 4, 5, 11, 29) else lost for step in range(30)]
+    happened = look(run([1.0] * 30, grad_norm=once))
+    assert happened.told == "Grad_norm is not a number at step 9 of 30, and is again later."
+    assert happened.marks == [(9, "NaN")]
+    both = look(run(twice, loss=twice)).told
+    assert both == "Entropy and loss are not a number at 2 steps from 3 to 20 of 30, and are again later."
+    assert look(run([1.0] * 30, loss=often)).gaps == {"loss": Gap(25, 1, 28, False)}
+
+
+def test_blanks_between_values_are_told_where_others_are_logged():
+    metrics = without(run([1.0] * 30, loss=[1.0] * 30), "entropy", {9, 10})
+    assert look(metrics).told == "Entropy is not logged at 2 steps from 9 to 10 of 30, and is again later."
+    assert look(metrics).marks == []
+    assert look(without(metrics, "loss", {9, 10})).told == ""  # rows of something else
+
+
+@pytest.mark.parametrize("gap", [float("nan"), None])
+def test_rows_of_evaluations_between_those_of_training_are_no_gaps(gap):
+    metrics = run([1.0] * 30, loss=[1.0] * 30)
+    metrics[12] = {"step": 12, "entropy": gap, "loss": gap, "eval/reward": 0.5}
+    assert look(metrics).told == ""
 
 
 def without(metrics, name, steps):
@@ -306,8 +337,8 @@ FORMS = {
     "TRL": (lines(trl), "console output of TRL or ms-swift"),
     "TRL, numbers as text": (lines(trl_text), "console output of TRL or ms-swift"),
     "a bare list": (json.dumps(HISTORY).encode(), "list of log_history"),
-    "semicolons": (b"Step;run - train/entropy\n" + lines(european), "CSV export of W&B"),
-    "tabs": (b"Step\trun - train/entropy\n" + lines(lambda step, h: f"{step}\t{h:.6f}"), "CSV export of W&B"),
+    "semicolons": (b"Step;run - train/entropy\n" + lines(european), "CSV"),
+    "tabs": (b"Step\trun - train/entropy\n" + lines(lambda step, h: f"{step}\t{h:.6f}"), "CSV"),
 }
 
 
@@ -340,3 +371,26 @@ def test_lost_numbers_of_a_console_are_kept_as_such(lost):
     (found,) = read_file(io.BytesIO(text.encode()))
     assert found.metrics[-1]["entropy"] is None
     assert look(found.metrics).told == "Not a number: entropy from step 21."
+
+
+def test_an_incoherent_entropy_exploded_though_it_only_doubled():
+    """zz1358m/SofT-GRPO-master: 1.9 nats, then 4.0 for good; a token is one of fifty there."""
+    rose = [{"step": i, "entropy": 1.9 if i < 30 else 4.0} for i in range(60)]
+    assert look(rose).exploded == (30, 4.0)
+    assert look([line | {"entropy": line["entropy"] / 4} for line in rose]).exploded is None  # .5 to 1 nat
+    assert look(rose, target=2.1).exploded is None
+
+
+def test_a_reward_that_was_hardly_ever_there_has_not_died():
+    """aaravarora01/agent-memory-redteam: one right answer in sixteen, now and then."""
+    rare = [{"step": i, "reward": 1 / 16 if i in (0, 2, 4, 30, 70) else 0.0} for i in range(100)]
+    assert look(rare).died is None
+    dead = [{"step": i, "reward": 0.5 + 0.1 * (i % 3) if i < 40 else 0.0} for i in range(100)]
+    assert look(dead).died is not None
+
+
+def test_probabilities_that_differ_are_told():
+    """verl's training/rollout_probs_diff_mean is a difference of probabilities, not of their logarithms."""
+    run = [{"step": i, "entropy": 0.5, "mismatch/probs_diff": 0.25} for i in range(30)]
+    assert "ngine and trainer differ by 0.25 in the probability of a token" in look(run).told
+    assert not look([line | {"mismatch/probs_diff": 0.01} for line in run]).levels

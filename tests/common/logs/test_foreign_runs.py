@@ -12,7 +12,7 @@ import pytest
 from foreign_files import ENTROPY, REWARD, STEPS, event_files, openrlhf_log, trainer_state, wandb_chart, wandb_run
 
 from entrostat.logs.diagnosis.events import look
-from entrostat.logs.foreign import foreign_runs, wandb_offline
+from entrostat.logs.foreign import gathering, wandb_offline
 from entrostat.logs.foreign.foreign_runs import name_of, read_file, read_path, runs_in
 
 
@@ -101,7 +101,7 @@ def test_folders(tmp_path):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"", "is no log that can be read; known are W&B's CSV"),
+        (b"", "is no log that can be read; known are CSV"),
         (b"\x80\x04\x95junk", "is no log that can be read"),
         (b"name,value\na,1\n", "is no log that can be read"),
         (b"Name,State,entropy\na,finished,1\n", "is W&B's table of runs"),
@@ -274,7 +274,7 @@ def test_large_files_are_read_in_part_or_refused(tmp_path, monkeypatch):
     assert "only the beginning of the file is read" in run.notes[0]
     with pytest.raises(ValueError, match="is larger than 0 MiB"):
         read_path(trainer_state(tmp_path / "trainer_state.json"), most=100)
-    monkeypatch.setattr(foreign_runs, "MOST_NAMES", 1)
+    monkeypatch.setattr(gathering, "MOST_NAMES", 1)
     (run,) = read_path(path)
     assert set(run.metrics[0]) == {"step", "entropy"}
     assert "metrics of each are read" in run.notes[0]

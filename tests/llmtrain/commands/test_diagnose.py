@@ -125,3 +125,27 @@ def test_a_column_can_be_named(tmp_path, capsys):
     path = explosion(tmp_path / "x.jsonl", "mine/entropy")
     assert "is “mine/entropy” it? --entropy mine/entropy" in printed(capsys, path)
     assert "exploded from step 20" in printed(capsys, path, "--entropy", "mine/entropy")
+
+
+def test_an_entropy_in_bits_is_read_in_nats(tmp_path, capsys):
+    path = explosion(tmp_path / "x.jsonl", "mine/entropy_bits")
+    said = printed(capsys, path, "--entropy", "mine/entropy_bits")
+    assert "mine/entropy_bits is in bits by its name: its values are times 0.693, in nats" in said
+    assert "Entropy starts at 0.347 nats and exploded from step 20 (up to 6.24 nats)" in said
+
+
+def test_a_named_entropy_is_not_filled_with_another(tmp_path, capsys):
+    """The log has an entropy at each step, and the named one at every second."""
+    lines = [
+        {"step": s, "entropy": 9.0, "reward": 0.5} | ({"mine/entropy": 0.5} if s % 2 else {}) for s in STEPS.tolist()
+    ]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    said = printed(capsys, tmp_path / "x.jsonl", "--entropy", "mine/entropy")
+    assert "over the last third its mean is 0.5 (0.5 to 0.5)" in said
+
+
+def test_of_ten_unknown_entropies_the_number_is_told(tmp_path, capsys):
+    line = {f"source {n}/entropy": 0.5 for n in range(10)}
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps({"step": s, **line}) + "\n" for s in STEPS.tolist()))
+    said = printed(capsys, tmp_path / "x.jsonl")
+    assert "or “source 2/entropy” or one of 7 others it? --entropy 'source 0/entropy'" in said

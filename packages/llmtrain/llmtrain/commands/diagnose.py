@@ -6,6 +6,7 @@ llmtrain diagnose mine.csv --entropy ent/mean   log whose names are not known
 """
 
 from entrostat.logs.foreign.foreign_runs import HELP
+from entrostat.logs.foreign.metric_names import ENTROPY_HELP
 from entrostat.settings.commandline import Arguments, writing
 
 
@@ -14,7 +15,7 @@ def main(args: list[str]) -> int:
     parser = Arguments(prog="llmtrain diagnose", description=main.__doc__, epilog=HELP)
     parser.add_argument("runs", nargs="+", help="run folders, or logs of other trainers")
     parser.add_argument("--target", type=float, help="target entropy (nats) of a run whose log does not have it")
-    parser.add_argument("--entropy", metavar="NAME", help="logged metric that is the policy's entropy (nats)")
+    parser.add_argument("--entropy", metavar="NAME", help=ENTROPY_HELP)
     parser.add_argument("--reward", metavar="NAME", help="logged metric that is the training reward")
     parser.add_argument(
         "--gap", metavar="NAME", help="logged metric that is the mean |log p| between engine and trainer (nats)"
@@ -25,6 +26,7 @@ def main(args: list[str]) -> int:
     from entrostat.logs.diagnosis.sketch import sketch
     from entrostat.logs.diagnosis.words import text
     from entrostat.logs.forecast import told
+    from entrostat.logs.foreign import units
     from entrostat.logs.foreign.metric_names import renamed
     from entrostat.logs.runlog import trained_steps
 
@@ -38,7 +40,10 @@ def main(args: list[str]) -> int:
         if run.imported:
             print(f"imported: {run.imported}\n")
         named = {"entropy": given.entropy, "reward": given.reward, "mismatch/logp_gap": given.gap}
-        metrics = renamed(run.name, run.metrics, {ours: name for ours, name in named.items() if name})
+        named = {ours: name for ours, name in named.items() if name}
+        metrics = renamed(run.name, run.metrics, named)
+        if converted := units.told(named):
+            print(f"{converted}\n")
         facts = measure(metrics, run.config, given.target)
         print(f"{text(facts, sketch(metrics, facts.happened.marks))}\n")
         if given.png:

@@ -25,6 +25,8 @@ FELL = 1 / 3
 """Share of the first entropy at or below which it fell."""
 EXPLODED = 3.0
 """The same at or above which it exploded, unless a controller has a target of that size."""
+INCOHERENT = 3.0
+"""Entropy (nats) from which on twice the first one is an explosion: a token is one of twenty."""
 ROSE = 1.5
 """Share of the first entropy from which on a peak of it is a rise."""
 ALIVE = 0.05
@@ -38,13 +40,14 @@ LONGER = 1.75
 DECLINED = 0.8
 """Share of its best running median at or below which an evaluation has fallen, if by more than NOISE."""
 NOISE = 3.0
-"""Standard deviations of an evaluation, by its successive differences."""
+"""Standard deviations of an evaluation, by its successive differences, and standard errors of a reward that died."""
 FEWEST_EVALUATIONS = 6
 EVALUATION = re.compile(r"(?:eval|val|test)[/_-].*(?:pass@|avg@|maj@|acc|reward|score)", re.IGNORECASE)
 """Names of evaluations that are better the higher they are, unless they have one of SPREADS in them."""
 SPREADS = {"low", "high", "std", "min", "max"}
 LEVELS = {
     "mismatch/logp_gap": (0.05, "engine and trainer differ by {:.2g} nats a token"),
+    "mismatch/probs_diff": (0.05, "engine and trainer differ by {:.2g} in the probability of a token"),
     "groups/no_signal": (0.9, "{:.0%} of the groups have one reward and no signal"),
     "reward/same": (0.9, "the reward is the same in {:.0%} of the steps and gives no signal"),
     "truncated": (0.5, "{:.0%} of the responses are cut off"),
@@ -58,6 +61,10 @@ FEWEST_REWARDS = 15
 """Logged rewards below which equal ones may be chance."""
 GUARDED = ("entropy", "reward", "loss", "grad_norm")
 """Metrics that are not a number in a run that is lost."""
+REGULAR = 0.8
+"""Share of the distances between values of a sparse metric that are alike if blanks between them are no loss."""
+OFTEN = 0.9
+"""Share of the steps of training from which on a metric belongs to each, so that blanks between values are a loss."""
 
 
 class Fall(NamedTuple):
@@ -76,6 +83,17 @@ class Peak(NamedTuple):
     step: int
     low: float
     low_step: int
+
+
+class Gap(NamedTuple):
+    """Steps at which a metric had no number, though it had one later."""
+
+    steps: int
+    """Number of them."""
+    first: int
+    last: int
+    blank: bool
+    """True if nothing is logged there, False if NaN or infinity is."""
 
 
 class Death(NamedTuple):
@@ -108,6 +126,8 @@ class Happened(NamedTuple):
     """Rise and fall of the entropy that `fell` does not tell, because it ends above a third of the first value."""
     lost: dict[str, int]
     """Metrics that are NaN or infinite until the end, and the step from which they are."""
+    gaps: dict[str, Gap]
+    """Metrics without a number at some steps before their last number."""
     ended: dict[str, int]
     """Metrics that are not logged any more where others are, and the first step without them."""
     steps: int
@@ -127,7 +147,8 @@ class Happened(NamedTuple):
         found = [(self.fell.step, "fell")] if self.fell else []
         found += [(self.exploded[0], "exploded")] if self.exploded else []
         found += [(self.peaked.step, "fell from its peak")] if self.peaked else []
-        found += [(step, "NaN") for step in sorted(set(self.lost.values()))]
+        lost = {*self.lost.values(), *(gap.first for gap in self.gaps.values() if not gap.blank)}
+        found += [(step, "NaN") for step in sorted(lost)]
         found += [(step, "not logged") for step in sorted(set(self.ended.values()))]
         found += [(self.died[0], "reward dead")] if self.died else []
         found += [(self.declined.best_step, "best evaluation")] if self.declined else []
@@ -157,6 +178,7 @@ class Happened(NamedTuple):
             parts.append(f"entropy {course} to {low:.3g} by step {low_step}{early}")
         if self.lost:
             parts.append(f"not a number: {', '.join(f'{names} from step {at}' for at, names in _since(self.lost))}")
+        parts += [_gap(_listed(names), len(names), gap, self.steps) for gap, names in _alike(self.gaps).items()]
         for at, names in _since(self.ended):
             verb = "are" if " and " in names else "is"
             parts.append(f"{names} {verb} not logged from step {at} of {self.steps}")
@@ -183,6 +205,22 @@ def _since(steps: Mapping[str, int]) -> list[tuple[int, str]]:
     return [(step, _listed(names)) for step, names in since.items()]
 
 
+def _alike(gaps: Mapping[str, Gap]) -> dict[Gap, list[str]]:
+    """Return the metrics that have each gap."""
+    found: dict[Gap, list[str]] = {}
+    for name, gap in gaps.items():
+        found.setdefault(gap, []).append(name)
+    return found
+
+
+def _gap(names: str, metrics: int, gap: Gap, of: int) -> str:
+    """Return a gap in words. names, metrics: its metrics and their number. of: number of steps."""
+    verb = "are" if metrics > 1 else "is"
+    what = "not logged" if gap.blank else "not a number"
+    where = f"step {gap.first}" if gap.first == gap.last else f"{gap.steps} steps from {gap.first} to {gap.last}"
+    return f"{names} {verb} {what} at {where} of {of}, and {verb} again later"
+
+
 def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
@@ -200,7 +238,8 @@ def look(metrics: Sequence[Mapping[str, Any]], target: float | None = None) -> H
         window, length = smoothing(entropy), max(LASTS, len(entropy) // 20)
         entropy = running_median(entropy, window)
         at, first = at[window // 2 :][: len(entropy)], float(entropy[0])
-        burst = _lasting(entropy >= EXPLODED * max(first, target or 0.0), max(length, window))
+        usual = max(first, target or 0.0)
+        burst = _lasting(entropy >= min(EXPLODED * usual, max(2 * usual, INCOHERENT)), max(length, window))
         if burst is not None:
             exploded = int(at[burst]), float(entropy[burst:].max())
         if (start := _lasting(entropy <= FELL * first, max(length, window))) is not None:
@@ -212,6 +251,7 @@ def look(metrics: Sequence[Mapping[str, Any]], target: float | None = None) -> H
             peaked = None
     lost = {name: step for name in GUARDED if (step := _lost(metrics, name)) is not None}
     ended = {name: step for name in GUARDED if name not in lost and (step := _ended(metrics, name)) is not None}
+    gaps = {name: gap for name in GUARDED if (gap := _interrupted(metrics, name)) is not None}
     died = _died(*numbers(metrics, "reward"))
     late = {name: _late(values) for name in LEVELS if len(values := numbers(metrics, name)[1])}
     reward = numbers(metrics, "reward")[1]
@@ -225,6 +265,7 @@ def look(metrics: Sequence[Mapping[str, Any]], target: float | None = None) -> H
         exploded,
         peaked,
         lost,
+        gaps,
         ended,
         steps=metrics[-1]["step"] + (metrics[0]["step"] == 0) if metrics else 0,
         died=died,
@@ -238,6 +279,12 @@ def look(metrics: Sequence[Mapping[str, Any]], target: float | None = None) -> H
 def _late(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the last third, of which there is at least one."""
     return values[-max(len(values) // 3, 1) :]
+
+
+def _clearly_higher(before: Array, after: Array) -> bool:
+    """Return True if the mean of the first values lies above that of the others by NOISE standard errors."""
+    spread = sum(float(values.var()) / len(values) for values in (before, after) if len(values))
+    return len(after) > 0 and float(before.mean() - after.mean()) > NOISE * np.sqrt(spread)
 
 
 def looks_at(name: str) -> bool:
@@ -324,6 +371,37 @@ def _lost(metrics: Sequence[Mapping[str, Any]], name: str) -> int | None:
     return told[there[-1] + 1][0] if after > (between.max() - 1 if sparse else 0) else None
 
 
+def _interrupted(metrics: Sequence[Mapping[str, Any]], name: str) -> Gap | None:
+    """Return the steps without a number of a metric that has one later; None if there are none.
+
+    Lines of evaluations do not count. NaN that fills the steps between sparse values of a table is no loss, nor are
+    blanks of a metric that is not logged at OFTEN of the steps, or at steps without the other metrics of GUARDED.
+    """
+    trained = [line for line in metrics if not _only_evaluates(line)]
+    there = [at for at, line in enumerate(trained) if _is_finite(line.get(name))]
+    if not there:
+        return None
+    before = range(there[-1])
+    between = np.diff(there)
+    sparse = len(between) > 0 and np.median(between) > 1
+    filled = sparse and (between == np.median(between)).mean() >= REGULAR
+    nan = [] if filled else [at for at in before if name in trained[at] and not _is_finite(trained[at][name])]
+    often = len(there) + len(nan) >= OFTEN * (there[-1] + 1)
+    alone = [at for at in before if at > there[0] and name not in trained[at]] if often and not nan else []
+    blank = [at for at in alone if any(_is_finite(trained[at].get(other)) for other in GUARDED)]
+    steps = [int(trained[at]["step"]) for at in nan or blank]
+    return Gap(len(steps), steps[0], steps[-1], not nan) if steps else None
+
+
+def _only_evaluates(line: Mapping[str, Any]) -> bool:
+    """Return True if all numbers of a line are of evaluations, and there are some."""
+    return is_evaluation({name: value for name, value in line.items() if name == "step" or _is_finite(value)})
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and bool(np.isfinite(value))
+
+
 def _ended(metrics: Sequence[Mapping[str, Any]], name: str) -> int | None:
     """Return the first step after the last value of a metric, if steps of training go on; None if it does not end.
 
@@ -363,5 +441,7 @@ def _died(at: NDArray[np.int64], reward: Array) -> Death | None:
     if best <= floor:
         return None
     dead = int(alive[-1]) + 1 + LASTS // 2
+    if not _clearly_higher(reward[:dead], reward[dead:]):
+        return None
     longest = int((np.diff(alive, prepend=-1) - 1).max())
     return Death(int(at[dead]), best, floor) if len(reward) - dead >= max(LASTS, PAUSES * longest) else None

@@ -47,7 +47,7 @@ MOST_OTHERS = 3
 """Upper limit for the names that are suggested instead of one."""
 CLIPPING = ("clip_fraction", "clip/high", "clip/low", "ratio/max", "kl_to_rollout")
 """Metrics of the distance between the policy and that of the rollout."""
-ENGINES = ("mismatch/kl", "mismatch/ratio_max", "mismatch/logp_gap")
+ENGINES = ("mismatch/kl", "mismatch/ratio_max", "mismatch/logp_gap", "mismatch/probs_diff")
 """Metrics of the distance between the rollout engine's probabilities and the trainer's."""
 COEFFICIENTS = (
     "adaptive_entropy/coef",
@@ -377,9 +377,11 @@ CONDITIONS: dict[str, Callable[[Facts], bool]] = {
     "target missed": lambda facts: facts.control.held is False,
     "pass@k fell": lambda facts: facts.breadth is not None and facts.breadth.fell,
     "exploded": lambda facts: facts.happened.exploded is not None,
-    "numbers lost": lambda facts: bool(facts.happened.lost),
+    "numbers lost": lambda facts: (
+        bool(facts.happened.lost) or any(not gap.blank for gap in facts.happened.gaps.values())
+    ),
     "reward died": lambda facts: facts.happened.died is not None,
-    "engines differ": lambda facts: "mismatch/logp_gap" in facts.happened.levels,
+    "engines differ": lambda facts: bool({"mismatch/logp_gap", "mismatch/probs_diff"} & facts.happened.levels.keys()),
     "no signal": lambda facts: not facts.happened.levels.keys().isdisjoint({"groups/no_signal", "reward/same"}),
     "cut off": lambda facts: "truncated" in facts.happened.levels,
     "evaluation fell": lambda facts: facts.happened.declined is not None,

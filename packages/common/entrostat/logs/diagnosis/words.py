@@ -1,5 +1,6 @@
 """Facts and advice in words: the same sentences on the command line and in the explorer."""
 
+from shlex import quote
 from textwrap import fill, indent
 from typing import NamedTuple
 
@@ -141,8 +142,10 @@ def _happened(facts: Facts) -> tuple[str, ...]:
         lines.append(f"Read from {', '.join(facts.happened.read)}.")
     for ours, found in facts.candidates.items():
         told = " or ".join(f"“{name}”" for name in found[:MOST_CANDIDATES])
+        if len(found) > MOST_CANDIDATES:
+            told += f" or one of {len(found) - MOST_CANDIDATES} others"
         name, option = ASKED[ours]
-        lines.append(f"No {name} is logged under a known name: is {told} it? {option} {found[0]}")
+        lines.append(f"No {name} is logged under a known name: is {told} it? {option} {quote(found[0])}")
     return tuple(lines)
 
 

@@ -1,6 +1,10 @@
 """Logs of other trainers, read as run logs.
 
-foreign_runs.py     which reader fits a file; the runs in it, with metrics under entrostat's names
+foreign_runs.py     which reader fits a file
+gathering.py        runs from the rows of a file, with metrics under entrostat's names
+told_apart.py       columns of text that tell runs apart
+writers.py          rows that several processes of a run wrote for the same steps
+units.py            units in the names of metrics
 metric_names.py     entrostat's name for each metric of TRL, verl and OpenRLHF
 wandb_tables.py     CSV and Parquet exports of Weights & Biases
 event_files.py      event files of TensorBoard

@@ -6,14 +6,16 @@ INFO 11-25 02:00:00 ppo_trainer.py:547] ✨ Global step 12: {'policy_loss': 0.1,
 [2026-01-01 12:00:00] rollout 6: {'rollout/raw_reward': 0.5, ...}                                      slime
 [2026-01-01 12:00:00] step 12: {'train/entropy_loss': 0.43, ...}                                       slime
   1%| | 12/1562 [18:48<164:33:29, 379.99s/it]{'loss': 0.0, 'entropy': 0.43, ..., 'epoch': 0.02}        TRL
+{'eps': 1, 'objective/scores': 0.5, 'policy/entropy_avg': 0.43, ..., 'epoch': 0.27}                    TRL's PPO
 {'loss': 0.0, 'entropy/mean': 0.43, ..., 'global_step/max_steps': '12/1562', ...}                      ms-swift
 ... ✨ Evaluation completed in 0:01:02, global_step 12, eval_metrics: {'eval_aime_pass1': 0.1, ...}
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
-from .rows import OF_ALL, LimitedFile, Row
+from .rows import OF_ALL, LimitedFile, Row, of_writer
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 VERL = re.compile(r"(?<![\w/])step:(\d{1,15}) - ([^\n]*)")
@@ -24,17 +26,32 @@ VALUE = re.compile(WRAPPED + NUMBER)
 PAIR = re.compile(rf"'([^'\n]{{1,300}})': '?{WRAPPED}{NUMBER}")
 PRIME = re.compile(r"\bStep (\d{1,15}) \| ([^\n]*)")
 SLIME = re.compile(r"\b(step|rollout) (\d{1,15}): \{([^\n]*)\}")
-TRL = re.compile(r"\{'(?:eval_)?loss': [^{}]*\}")
+TRL = re.compile(r"\{'(?:(?:eval_)?loss|eps)': [^{}]*\}")
 """Dictionary that the trainers of transformers print, often after a progress bar."""
-OPEN = re.compile(r"\{'(?:eval_)?loss': [^{}]*$")
+OPEN = re.compile(r"\{'(?:(?:eval_)?loss|eps)': [^{}]*$")
 """The beginning of one that a terminal has broken at its width, wherever that was."""
+TRAINS = ("{'loss'", "{'eps'")
+"""Beginnings of those of a step; the second is that of TRL's PPO."""
 MOST_PARTS = 100
 """Upper limit for the lines of a broken dictionary."""
 SUPERVISED = "mean_token_accuracy'"
 """Metric that TRL prints in supervised fine-tuning, as eval_ too."""
 EPOCH = re.compile(rf"'epoch': '?{NUMBER}")
 NOTHING = Row("", None, {})
+WRITER = re.compile(
+    r"\[(?:rank|default)[ :=_]?(?P<rank>\d{1,6})\]|\brank[=:](?P<named>\d{1,6})\b|^(?P<label>\d{1,6}): "
+    r"|^(?P<node>[\w.-]{0,100}\d): |\((?P<pid>\w{1,100} pid=\d{1,10}(?:, ip=[\w.:]{1,50})?)\)",
+    re.IGNORECASE,
+)
+"""Process that wrote a line: what torchrun, a trainer, srun, pdsh and Ray put before it."""
 COUNTED = re.compile(rf"'global_step/max_steps': '{OF_ALL.pattern}'")
+
+
+def writer(text: str) -> str:
+    """Return which process wrote a line, from the text before its metrics; empty if that does not say."""
+    found = {kind: value for match in WRITER.finditer(text) for kind, value in match.groupdict().items() if value}
+    rank = next((found[kind] for kind in ("rank", "named", "label") if kind in found), "")
+    return f"rank {rank}" if rank else next((f"{kind} {found[kind]}" for kind in ("node", "pid") if kind in found), "")
 
 
 def is_console(head: bytes) -> bool:
@@ -60,21 +77,26 @@ def read_dictionaries(file: LimitedFile) -> Iterator[Row]:
     If the epoch falls, a run goes on from an earlier step, or another one begins. An evaluation belongs to the training
     step before it. Supervised fine-tuning is left out if there are others.
     """
-    step, tuned, tuning, before = 0, list[Row](), 0, 0.0
+    steps, epochs, tunings = Counter[str](), dict[str, float](), Counter[str]()
+    tuned = list[Row]()
     for line in _joined(file):
-        for found in TRL.findall(line):
+        end = 0
+        for match in TRL.finditer(line):
+            found, by, end = match[0], writer(line[end : match.start()]), match.end()
+            by = by if by.startswith("rank") else ""  # a process that is started again goes on counting
             if SUPERVISED in found and "'reward'" not in found:
-                tuning += found.startswith("{'loss'")
-                tuned.append(Row("", tuning, dict(_pairs(found))))
+                tunings[by] += found.startswith(TRAINS)
+                tuned.append(Row("", tunings[by], dict(_pairs(found)), by))
                 continue
+            before = epochs.get(by, 0.0)
             if counted := COUNTED.search(found):
-                step = int(counted[1])
-            elif found.startswith("{'loss'"):
+                steps[by] = int(counted[1])
+            elif found.startswith(TRAINS):
                 epoch = _number(there[1]) if (there := EPOCH.search(found)) else before
-                step = round(step * epoch / before) if epoch < before else step + 1
-                before = epoch
-            yield Row("", step, dict(_pairs(found)))
-    yield from () if step else tuned
+                steps[by] = round(steps[by] * epoch / before) if epoch < before else steps[by] + 1
+                epochs[by] = epoch
+            yield Row("", steps[by], dict(_pairs(found)), by)
+    yield from () if any(steps.values()) else tuned
 
 
 def _joined(file: LimitedFile) -> Iterator[str]:
@@ -95,28 +117,35 @@ def read_console(file: LimitedFile) -> Iterator[Row]:
 
     slime counts rollouts, and separately the steps on them; the metrics of a rollout go to the first step on it.
     """
-    rollout = NOTHING
+    rollouts: dict[str, Row] = {}
     for line in file.lines():
         if not any(word in line for word in ("step", "Step", "rollout")) or not (line.endswith("\n") or not file.cut):
             continue
         plain = COLOURS.sub("", line)
         if found := VERL.search(plain):
-            yield Row("", int(found[1]), _of_verl(found[2]))
+            yield _row(plain, found, _of_verl(found[2]))
         elif found := OPENRLHF.search(plain):
-            yield Row("", int(found[1]), dict(_pairs(found[2])))
+            yield _row(plain, found, dict(_pairs(found[2])))
         elif found := SLIME.search(plain):
-            step, metrics = int(found[2]), dict(_pairs(found[3]))
+            new = _row(plain, found, dict(_pairs(found[3])), 2)
+            by = new.writer if new.writer.startswith("rank") else ""  # a rollout's process may be another than a step's
+            rollout = rollouts.pop(by, NOTHING)
+            joined = new._replace(metrics={**rollout.metrics, **new.metrics})
             if found[1] == "step":
-                yield Row("", step, {**rollout.metrics, **metrics})
-                rollout = NOTHING
-            elif step == rollout.step:
-                rollout = Row("", step, {**rollout.metrics, **metrics})
+                yield joined
+            elif new.step == rollout.step:
+                rollouts[by] = joined
             else:
                 yield from () if rollout is NOTHING else (rollout,)
-                rollout = Row("", step, metrics)
+                rollouts[by] = new
         elif found := PRIME.search(plain):
-            yield Row("", int(found[1]), _of_prime(found[2]))
-    yield from () if rollout is NOTHING else (rollout,)
+            yield _row(plain, found, _of_prime(found[2]))
+    yield from rollouts.values()
+
+
+def _row(line: str, found: re.Match[str], metrics: dict[str, float], step: int = 1) -> Row:
+    """Return the metrics that were found in a line as a row. step: group of the match that has it."""
+    return Row("", int(found[step]), metrics, writer(line[: found.start()]) or of_writer(metrics))
 
 
 def _of_verl(text: str) -> dict[str, float]:

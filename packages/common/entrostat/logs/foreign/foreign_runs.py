@@ -6,47 +6,33 @@ run.metrics                 [{"step": 1, "entropy": .43, ...}, ...], as those of
 run.translated, run.kept    {"actor/entropy": "entropy", ...}, ["actor/mfu", ...]
 """
 
-import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from textwrap import fill
 from traceback import extract_tb
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from ...settings.importing import Outside, distribution, plug_ins
 from ..regular_file import require_file
-from ..runlog import trained_steps
-from . import console_lines, event_files, json_logs, notebooks, wandb_offline, wandb_tables
-from .left_out import LeftOut
-from .metric_names import translate
-from .rows import LimitedFile, Row
-from .starts import Run, Starts
+from . import console_lines, event_files, json_logs, notebooks, printed_lines, unnumbered, wandb_offline, wandb_tables
+from .gathering import ForeignRun, gather
+from .rows import HEAD, LimitedFile, Row
 from .unwrapped import ENDING, unwrapped
 
 MOST = 2**30
 """Upper limit for what is read of a file, bytes."""
-HEAD = 2**20
-"""Bytes at the start of a file that tell its kind."""
-MOST_NAMES = 1000
-"""Upper limit for the metrics of a run."""
-LONGEST_NAME = 300
-MOST_TOLD = 3
-"""Upper limit for the metrics that a note names."""
-MOST_RUNS = 100
-"""Upper limit for the runs in a file."""
-LARGEST_STEP = 2**53 - 1
 STATE = "trainer_state.json"
 CHECKPOINT = re.compile(r"checkpoint-(\d{1,15})")
 ENDINGS = (".csv", ".parquet", ".jsonl", ".log", ".txt", ".out", ".wandb")
 KNOWN = (
-    "W&B's CSV and Parquet exports and offline runs, TensorBoard's event files, trainer_state.json of TRL, verl's "
-    ".jsonl, the table of a notebook, and the console output of verl, OpenRLHF, prime-rl, slime, TRL and ms-swift"
+    "CSV, W&B's exports and offline runs, TensorBoard's event files, trainer_state.json of TRL, verl's "
+    ".jsonl, the table of a notebook, the console output of verl, OpenRLHF, prime-rl, slime, TRL and ms-swift, and "
+    "lines with an entropy that a trainer of one's own printed"
 )
 HELP = fill(
     f"Logs of other trainers are {KNOWN}; they may be packed by gzip. "
@@ -86,7 +72,7 @@ KINDS = (
     Kind("list of log_history", json_logs.is_history, json_logs.read_history),
     Kind("steps of JSON", json_logs.is_keyed, json_logs.read_keyed),
     Kind("lines of JSON, as verl's", json_logs.is_lines, json_logs.read_json_lines),
-    Kind("CSV export of W&B", wandb_tables.is_csv, wandb_tables.read_csv),
+    Kind("CSV", wandb_tables.is_csv, wandb_tables.read_csv),
     CONSOLE,
     Kind("console output of prime-rl or slime", console_lines.is_newer_console, console_lines.read_console),
     Kind(
@@ -95,35 +81,11 @@ KINDS = (
         console_lines.read_dictionaries,
         "lines without a step are numbered; trainer_state.json has the steps",
     ),
+    Kind("rows without steps", unnumbered.is_unnumbered, unnumbered.read_unnumbered, "rows are numbered from 1"),
+    Kind(
+        "printed lines", printed_lines.is_printed, printed_lines.read_printed, "read by their names and numbers alone"
+    ),
 )
-
-
-@dataclass(frozen=True)
-class ForeignRun:
-    """Run of another trainer."""
-
-    name: str
-    """Name within the file; empty in a file of one run."""
-    source: str
-    """Kind of file."""
-    metrics: list[dict[str, Any]]
-    """Metrics of each step, in order; `step` comes first, then metrics with a name of entrostat.
-
-    None: NaN or infinite. A step whose row has nothing but blanks has no metrics.
-    """
-    translated: dict[str, str]
-    """entrostat's names of metrics, by the file's."""
-    kept: list[str]
-    """Metrics that keep their names, because entrostat has none for them."""
-    notes: tuple[str, ...] = ()
-    """Parts of the file that were left out, a sentence each."""
-
-    def told(self) -> str:
-        """Return in one line what was read, and which names changed."""
-        changed = ", ".join(f"{theirs} → {ours}" for theirs, ours in self.translated.items() if theirs != ours)
-        parts = [f"{self.source}, {trained_steps(self.metrics)} steps", f"renamed: {changed or 'none'}"]
-        parts.append(f"kept under their own names: {', '.join(self.kept) or 'none'}")
-        return "; ".join([*parts, *self.notes])
 
 
 def read_path(path: str | Path, most: int = MOST) -> list[ForeignRun]:
@@ -155,7 +117,7 @@ def name_of(path: str | Path) -> str:
 def read_files(paths: Sequence[Path], most: int = MOST) -> list[ForeignRun]:
     """Return the runs in a file, or the one in several event files. Raises ValueError as `read_file` does."""
     if len(paths) > 1:
-        return _gathered(EVENTS, chain.from_iterable(_events(path, most) for path in paths), False)
+        return gather(EVENTS.title, lambda: chain.from_iterable(_events(path, most) for path in paths), False)
     with paths[0].open("rb") as file:
         return read_file(file if file.seekable() else BytesIO(file.read()), most)
 
@@ -202,14 +164,18 @@ def read_file(file: BinaryIO, most: int = MOST) -> list[ForeignRun]:
     file = unwrapped(file, most)
     head = file.read(HEAD)
     kind = _kind(head)
-    limited = LimitedFile(file, most)
-    found = _gathered(kind or CONSOLE, (kind or CONSOLE).read(limited), limited.cut) if kind or _is_text(head) else []
-    if found:
-        return found
+    if kind or _is_text(head):
+        found = _runs(kind or CONSOLE, file, most)
+        if found:
+            return found
     if kind is None:
         more = "".join(f", {one.title}" for one in _plugged())
         raise ValueError(f"is no log that can be read; known are {KNOWN}{more}")
     raise ValueError(f"({kind.title}) has no metrics: take a log of a run that has finished a step")
+
+
+def _runs(kind: Kind, file: BinaryIO, most: int) -> list[ForeignRun]:
+    return gather(kind.title, lambda: kind.read(LimitedFile(file, most)), LimitedFile(file, most).cut, kind.note)
 
 
 def runs_in(file: BinaryIO) -> list[str]:
@@ -224,7 +190,7 @@ def runs_in(file: BinaryIO) -> list[str]:
     if kind.read in (wandb_tables.read_parquet, json_logs.read_state):  # not readable in part
         return [""]
     try:
-        return [run.name for run in _gathered(kind, kind.read(LimitedFile(BytesIO(head), HEAD)), False)]
+        return [run.name for run in _runs(kind, BytesIO(head), HEAD)]
     except ValueError:
         return [""]  # reading it says why it cannot be read
 
@@ -280,122 +246,3 @@ def _kind(head: bytes) -> Kind | None:
 
 def _is_text(head: bytes) -> bool:
     return b"\0" not in head
-
-
-def _gathered(kind: Kind, rows: Iterable[Row], cut: bool) -> list[ForeignRun]:
-    """Return the runs of some rows, without those that have no metrics. Later rows of a step replace earlier ones.
-
-    A row without a run belongs to that of the row before it, as an evaluation may.
-    """
-    runs: dict[str, Starts] = {}
-    names: dict[str, dict[str, None]] = {}
-    left = LeftOut()
-    run, apart = "", True
-    for row in rows:
-        if not _is_step(row.step):
-            if not row.metrics or any(map(_is_number, row.metrics.values())):
-                left.add_step(row.step)
-            continue
-        run = (row.run or run) if apart else ""
-        if run not in runs and len(runs) == MOST_RUNS and _are_steps(runs):
-            runs, names, run, apart = *_joined(runs, names), "", False
-        if run not in runs and len(runs) == MOST_RUNS:
-            left.more += 1
-            continue
-        line = _line(row, names.setdefault(run, {}), left)
-        if line is not None:
-            runs.setdefault(run, Starts()).add(int(row.step), line)
-    if _are_steps(runs):
-        runs, names = _joined(runs, names)
-    notes = [kind.note] if kind.note else []
-    notes += left.notes(set().union(*names.values()))
-    if left.more:
-        notes.append(f"only the first {MOST_RUNS} runs and {MOST_NAMES} metrics of each are read")
-    if cut:
-        notes.append("only the beginning of the file is read, because it is too large")
-    made = []
-    for name, starts in runs.items():
-        found = [run for run in starts.runs() if any(run.steps.values())][:MOST_RUNS]
-        for number, one in enumerate(found, 1):
-            several = [f"run {number} of {len(found)} that follow one another"] if len(found) > 1 else []
-            called = name if number == 1 else f"{name}, run {number}" if name else f"run {number}"
-            made.append(_run(called, kind.title, one, names[name], (*notes, *several)))
-    if not made and (reason := left.reason()):
-        raise ValueError(f"({kind.title}) {reason}")
-    return made
-
-
-def _line(row: Row, known: dict[str, None], left: LeftOut) -> dict[str, float | None] | None:
-    """Return the numbers of a row, None for one that is NaN or infinite; None for a row without numbers and blanks.
-
-    known: names of the run's metrics, to which those of the row are added.
-    """
-    line: dict[str, float | None] = {}
-    blank = False
-    for name, value in row.metrics.items():
-        if name in ("", "step") or name.startswith("_") or len(name) > LONGEST_NAME:
-            continue
-        blank |= value is None
-        if isinstance(value, str):
-            left.add_text(name, value, int(row.step))
-        lost = type(value) is float and not math.isfinite(value)
-        if not lost and not _is_number(value):
-            continue
-        if name not in known and len(known) == MOST_NAMES:
-            left.more += 1
-            continue
-        known[name] = None
-        line[name] = None if lost else value
-    return line if line or blank else None
-
-
-def _are_steps(runs: Mapping[str, Starts]) -> bool:
-    """Return True if what seemed to name runs, such as a seed, changes with the step."""
-    steps = [step for starts in runs.values() for step in starts.part]
-    return len(runs) > 2 and len(steps) == len(runs) == len(set(steps))
-
-
-def _joined(
-    runs: Mapping[str, Starts], names: Mapping[str, dict[str, None]]
-) -> tuple[dict[str, Starts], dict[str, dict[str, None]]]:
-    """Return the runs as one."""
-    whole = Starts()
-    for starts in runs.values():
-        for step, line in starts.part.items():
-            whole.add(step, line)
-    return {"": whole}, {"": dict.fromkeys(chain.from_iterable(names.values()))}
-
-
-def _run(name: str, source: str, run: Run, names: Iterable[str], notes: tuple[str, ...]) -> ForeignRun:
-    there = [name for name in names if any(name in line for line in run.steps.values())]
-    translated = translate(there)
-    kept = [name for name in there if name not in translated]
-    ours = {name: translated.get(name, name) for name in (*translated, *kept)}
-    metrics = [
-        {"step": step, **{here: line[theirs] for theirs, here in ours.items() if theirs in line}}
-        for step, line in sorted(run.steps.items())
-    ]
-    return ForeignRun(name, source, metrics, translated, kept, (*notes, *_notes(run)))
-
-
-def _notes(run: Run) -> Iterator[str]:
-    """Yield what is odd about the steps of a run, a sentence each."""
-    if run.repeated:
-        yield f"steps {run.repeated[0]} to {run.repeated[1]} were taken again: the later ones count"
-    if run.replaced:
-        most = sorted(run.replaced.items(), key=lambda one: -one[1])[:MOST_TOLD]
-        told = ", ".join(f"{name} at {count} step{'s' * (count > 1)}" for name, count in most)
-        more = f" and {len(run.replaced) - len(most)} other metrics" if len(run.replaced) > len(most) else ""
-        yield f"taken again at the same step, so that the later value counts: {told}{more}"
-    if empty := sorted(step for step, line in run.steps.items() if not line):
-        yield f"{len(empty)} steps have no number at all ({empty[0]} to {empty[-1]})"
-
-
-def _is_number(value: Any) -> bool:
-    """Return True if the value is a finite number."""
-    return (type(value) is float and math.isfinite(value)) or (type(value) is int and abs(value) < 2**63)
-
-
-def _is_step(value: Any) -> bool:
-    """Return True if the value is a whole number that a step can have."""
-    return _is_number(value) and abs(value) <= LARGEST_STEP and int(value) == value

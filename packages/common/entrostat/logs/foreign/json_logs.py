@@ -10,9 +10,31 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from .rows import STEPS, LimitedFile, Row, data_columns, flat, row, step_names, told_data
+from .rows import (
+    COUNTED,
+    HEAD,
+    KINDS,
+    LOGGED,
+    NODES,
+    RANKS,
+    RUNS,
+    STEP,
+    TRAINED,
+    LimitedFile,
+    Row,
+    counts_training,
+    data_columns,
+    flat,
+    row,
+    step_names,
+    told_data,
+)
 
 HISTORY = "log_history"
+ANY_STEP = b"(?i:" + "|".join(map(re.escape, (STEP, *TRAINED, *COUNTED))).replace("_", "[_ ]").encode() + b")"
+"""Names of a step, for a regular expression."""
+AROUND = (*RUNS, *RANKS, *NODES, *KINDS)
+"""Names outside of `data` in a line that belong to what is in it."""
 
 
 def is_state(head: bytes) -> bool:
@@ -32,7 +54,8 @@ def read_state(file: LimitedFile) -> Iterator[Row]:
 
 def is_history(head: bytes) -> bool:
     """Return True if a file starts as a list of objects with a step, or as an object with such a list."""
-    return re.match(rb"\s*(?:\{[^\[\]{}]*)?\[\s*\{", head) is not None and b'"step"' in head
+    listed = re.match(rb"\s*(?:\{[^\[\]{}]*)?\[\s*\{", head) is not None
+    return listed and (b'"step"' in head or re.search(rb'"' + ANY_STEP + rb'"\s*:\s*"?\d', head) is not None)
 
 
 def read_history(file: LimitedFile) -> Iterator[Row]:
@@ -46,15 +69,32 @@ def read_history(file: LimitedFile) -> Iterator[Row]:
 
 def is_columns(head: bytes) -> bool:
     """Return True if a file starts as an object whose first list is of steps."""
-    return re.match(rb"\s*\{(?:[^\[\]{}]*,)?\s*\"(?:global_)?steps?\"\s*:\s*\[\s*\d", head) is not None
+    return re.match(rb"\s*\{(?:[^\[\]{}]*,)?\s*\"" + ANY_STEP + rb"s?\"\s*:\s*\[\s*\d", head) is not None
 
 
 def read_columns(file: LimitedFile) -> Iterator[Row]:
     """Yield the steps of an object with a list for each metric, as long as that of the steps; others are left out."""
+    columns = _lists(file)
+    steps_of = {name.removesuffix("s"): name for name in columns}
+    name = next((steps_of[one] for one in step_names(steps_of)), "")
+    if not name:
+        raise ValueError("has no list of steps")
+    steps = columns.pop(name)
+    yield from _transposed(columns, steps)
+
+
+def read_lists(file: LimitedFile) -> Iterator[Row]:
+    """Yield rows without a step of an object with a list for each metric; shorter lists are left out."""
+    columns = _lists(file)
+    yield from _transposed(columns, [None] * max(map(len, columns.values()), default=0))
+
+
+def _lists(file: LimitedFile) -> dict[str, list[Any]]:
     content = _parsed(file.whole())
-    name = next(name for name in content if name in ("step", "steps", "global_step", "global_steps"))
-    steps = content[name]
-    columns = {key: column for key, column in content.items() if isinstance(column, list) and key != name}
+    return {name: column for name, column in content.items() if isinstance(column, list)}
+
+
+def _transposed(columns: dict[str, list[Any]], steps: list[Any]) -> Iterator[Row]:
     for at, step in enumerate(steps):
         yield Row("", step, dict(flat({key: of[at] for key, of in columns.items() if len(of) == len(steps)})))
 
@@ -90,22 +130,27 @@ def is_data(head: bytes) -> bool:
 def read_data(file: LimitedFile) -> NoReturn:
     """Raise ValueError: a data set has no steps."""
     file.file.seek(0)
-    raise ValueError(f"is {told_data(_problem(file.read(2**20)))}")
+    raise ValueError(f"is {told_data(_problem(file.read(HEAD)))}")
 
 
 def _problem(head: bytes) -> list[str]:
     """Return the columns of a data set in the object that a file starts with; an empty list if it is none."""
+    return data_columns(first_object(head))
+
+
+def first_object(head: bytes) -> dict[str, Any]:
+    """Return the object that a file, or the list in it, starts with; empty if there is none or it is not whole."""
     text = head.decode("utf-8", "replace").lstrip("[ \t\r\n")
     try:
         record, _ = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
-        return []
-    return data_columns(record) if isinstance(record, dict) else []
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def is_lines(head: bytes) -> bool:
     """Return True if the first line of a file is an object with a step."""
-    return _of_line(head.partition(b"\n")[0].decode("utf-8", "replace")).step is not None
+    return _of_line(head.partition(b"\n")[0].decode("utf-8", "replace"))[0].step is not None
 
 
 def read_json_lines(file: LimitedFile) -> Iterator[Row]:
@@ -113,23 +158,29 @@ def read_json_lines(file: LimitedFile) -> Iterator[Row]:
     trained: Any = None
     for line in file.lines():
         if line.endswith("\n") or not file.cut:
-            found = _of_line(line, trained)
-            trained = found.step if any(name in line for name in STEPS[0]) else trained
+            found, counts = _of_line(line, trained)
+            trained = found.step if counts else trained
             yield found
 
 
-def _of_line(line: str, trained: Any = None) -> Row:
-    """Return a line as a row. trained: last step of training, to which a row without one belongs; None: none yet."""
+def _of_line(line: str, trained: Any = None) -> tuple[Row, bool]:
+    """Return a line as a row, and whether its step counts training steps by its name.
+
+    trained: last such step, to which a row without a step of its own belongs; None: none yet.
+    """
     try:
         record = _parsed(line)
     except ValueError:
         record = None
     if not isinstance(record, dict):
-        return Row("", None, {})
-    data = record.get("data")
-    if trained is not None and not any(name in record for name in (*STEPS[0], *STEPS[1][:2])):
-        return Row("", trained, dict(flat({name: value for name, value in record.items() if name not in STEPS[1]})))
-    return Row("", record.get("step"), dict(flat(data))) if isinstance(data, dict) else row(record, step_names(record))
+        return Row("", None, {}), False
+    steps, data = step_names(record), record.get("data")
+    if isinstance(data, dict):
+        record = data | {name: value for name, value in record.items() if name in (*steps, *AROUND)}
+    found = row(record, steps)
+    if trained is not None and steps in ([], [LOGGED]):
+        return found._replace(step=trained), False
+    return found, counts_training(steps)
 
 
 def _parsed(text: str | bytes) -> Any:

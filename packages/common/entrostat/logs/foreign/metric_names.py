@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from .units import in_nats, nats, unit
+
 NAMES: dict[str, dict[str, str]] = {
     "entropy": {
         "actor/entropy": "verl",
@@ -70,6 +72,7 @@ NAMES: dict[str, dict[str, str]] = {
         "rollout_corr/log_ppl_abs_diff": "verl",
         "train_rollout_logprob_abs_diff": "slime",
     },
+    "mismatch/probs_diff": {"training/rollout_probs_diff_mean": "verl"},
     "groups/no_signal": {"frac_reward_zero_std": "TRL"},
     "truncated": {
         "completions/clipped_ratio": "TRL",
@@ -113,7 +116,8 @@ NAMES: dict[str, dict[str, str]] = {
 """Trainers that use a name, by entrostat's name and theirs. Of several names in one file the first counts.
 
 Names that equal entrostat's, such as TRL's entropy and reward, need no line. Each may have `train/` in front, as W&B
-and TensorBoard get it from TRL and OpenRLHF, and _ for each /, as in tables: actor_entropy is actor/entropy.
+and TensorBoard get it from TRL and OpenRLHF, and _ for each /, as in tables: actor_entropy is actor/entropy. The
+entropy may have its unit in its name, as in entropy_nats; one in bits counts if there is no other.
 `{source}` is a data set: entrostat's names have it, as in eval/aime/avg@8, if a file has several.
 """
 LOOKS_LIKE = {
@@ -123,15 +127,22 @@ LOOKS_LIKE = {
 }
 """Parts of names, in small letters, of metrics that may be one of entrostat's."""
 NO_LEVEL = {
-    *("std", "min", "max", "var", "median", "coef", "coefficient", "target", "alpha", "weight", "advantage"),
+    *("std", "min", "max", "var", "median", "coef", "coeff", "coefficient", "target", "alpha", "weight", "advantage"),
     *("advantages", "time", "timing", "length", "eval", "val", "test"),
 }
 """Words in names of what is no level of a quantity in training: spreads, settings and evaluations."""
+ENTROPY_HELP = "logged metric that is the policy's entropy, in nats unless its name says bits"
+"""Help of the option that names it."""
+FLAT = ("", "train_")
+"""Beginnings of the names in tables."""
 PLACES = {"{source}": "(?P<source>.+)", "{k}": r"(?P<k>\d{1,6})"}
 
 
 def translate(names: Iterable[str]) -> dict[str, str]:
-    """Return entrostat's name for each of the names of one run that has one; no two get the same."""
+    """Return entrostat's name for each of the names of one run that has one; no two get the same.
+
+    The order of NAMES decides which of several counts, and not the order of the names.
+    """
     there = list(dict.fromkeys(names))
     matches = [(ours, name, found) for ours, name, found in _matches(there)]
     several = len({found["source"] for _, _, found in matches if found.get("source")}) > 1
@@ -179,9 +190,21 @@ def _matches(names: Sequence[str]) -> list[tuple[str, str, dict[str, str]]]:
                     for name, match in matching
                     if match and name.startswith(prefix) and (prefix or not name.startswith("train/"))
                 ]
-        as_flat = {one.replace("/", "_") for one in (ours, *theirs) if "{" not in one}
-        flat += [(ours, name, dict[str, str]()) for name in names if name.removeprefix("train_") in as_flat]
-    return found + flat
+        as_flat = [f"{start}{one.replace('/', '_')}" for one in (ours, *theirs) if "{" not in one for start in FLAT]
+        flat += [(ours, name, dict[str, str]()) for name in as_flat if name in names]
+    return found + flat + _with_unit(names)
+
+
+def _with_unit(names: Sequence[str]) -> list[tuple[str, str, dict[str, str]]]:
+    """Return the entropies with a unit in their names, as `_matches` does; those in nats come first."""
+    plain = {name: found.plain for name in sorted(names, key=lambda name: (nats(name), name)) if (found := unit(name))}
+    ranks = (
+        {one: at for at, (ours, one, _) in enumerate(_matches([*plain.values()])) if ours == "entropy"} if plain else {}
+    )
+    known = [name for name, one in plain.items() if one in ranks]
+    return [
+        ("entropy", name, {}) for name in sorted(known, key=lambda name: (nats(name) != 1, ranks[plain[name]], name))
+    ]
 
 
 @cache
@@ -202,12 +225,18 @@ def page() -> str:
 def renamed(run: str, metrics: Sequence[Mapping[str, Any]], named: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the steps of a run with metrics that a user names by entrostat's names, {ours: theirs}, under those.
 
+    A step without the named metric has none, also if another was read as it. Entropies are in nats, by `units.nats`.
     Raises ValueError for a name that the run has not logged.
     """
     logged = sorted(set[str]().union(*metrics) - {"step"})
     for name in named.values():
         if name not in logged:
             raise ValueError(f"{run} has logged no {name!r}; its metrics: {', '.join(logged) or 'none'}")
+    units = {ours: nats(name) if ours == "entropy" else 1.0 for ours, name in named.items()}
     return [
-        {**line, **{ours: line[name] for ours, name in named.items() if name in line}} for line in map(dict, metrics)
+        {
+            **{name: value for name, value in line.items() if name not in named},
+            **{ours: in_nats(line[name], units[ours]) for ours, name in named.items() if name in line},
+        }
+        for line in metrics
     ]

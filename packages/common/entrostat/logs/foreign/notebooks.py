@@ -19,6 +19,11 @@ NAMES = {LOSS: "loss", "Validation Loss": "eval/loss"}
 HEADING, LINE, CELL = (re.compile(rf"<{tag}(?:\s[^>]*)?>(.*?)</{tag}>", re.DOTALL) for tag in ("th", "tr", "td"))
 
 
+def title(name: str) -> str:
+    """Return the metric that has a title in the table."""
+    return NAMES.get(name, name.replace(" / ", "/"))
+
+
 def is_notebook(head: bytes) -> bool:
     """Return True if a file starts as a notebook with a table of a training."""
     return START.match(head) is not None and f"<th>{LOSS}</th>".encode() in head
@@ -32,8 +37,8 @@ def read_notebook(file: LimitedFile) -> Iterator[Row]:
         raise ValueError("is no whole notebook: copy the file again") from None
     tables = [table for cell in cells for output in cell.get("outputs", []) if LOSS in (table := _html(output))]
     for number, table in enumerate(tables, 1):
-        titles = [html.unescape(title).strip() for title in HEADING.findall(table)]
-        names = [NAMES.get(title, title.replace(" / ", "/")) for title in titles]
+        titles = [html.unescape(one).strip() for one in HEADING.findall(table)]
+        names = [title(one) for one in titles]
         for line in LINE.findall(table):
             values = dict(zip(names, (cell.strip() for cell in CELL.findall(line)), strict=False))
             if (step := values.pop("Step", "")).isdigit():

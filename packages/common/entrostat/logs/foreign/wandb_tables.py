@@ -1,7 +1,7 @@
-"""Exports of Weights & Biases: tables as CSV or Parquet, a row for each step.
+"""Tables as CSV or Parquet, a row for each step, such as the exports of Weights & Biases.
 
-Of a CSV the separator is found, a comma, a semicolon or a tab, and the decimal mark. An empty cell is a gap, and NaN a
-number that is lost.
+Of a CSV the separator is found, a comma, a semicolon, a tab or the bar of a table in Markdown, and the decimal mark. An
+empty cell is a gap, and NaN a number that is lost.
 
 A table of several runs has a column that tells them apart, such as `run` or `seed`. A chart's CSV has the columns
 `Step`, `RUN - METRIC`, `RUN - METRIC__MIN`, `RUN - METRIC__MAX` for each run in it; the last two are left out. A run's
@@ -10,12 +10,15 @@ history has a column for each metric, and `_step`: `run.history().to_csv(...)`, 
 """
 
 import csv
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from .rows import KINDS, RUNS, LimitedFile, Row, data_columns, row, step_names, told_data
+from .console_lines import is_console
+from .notebooks import title
+from .rows import KINDS, LOGGED, RUNS, STEP, LimitedFile, Row, data_columns, row, spelled, step_names, told_data
 from .table_numbers import decimal_mark, number
 
 OF_A_CHART = " - "
@@ -23,6 +26,11 @@ OF_A_CHART = " - "
 EXTREMES = ("__MIN", "__MAX")
 OF_RUNS = {"Name", "State"}
 """Columns of W&B's table of runs, which has a row for each run."""
+OF_TENSORBOARD = ["wall_time", STEP, "value"]
+"""Columns of one of TensorBoard's charts, as `spelled`."""
+SEPARATORS = ",;\t|"
+RULE = re.compile(r"\s*:?-+:?\s*")
+"""Cell of the line under the header of a table in Markdown."""
 SAMPLE = 1000
 """Lines of a CSV that tell its decimal mark."""
 MOST_CELLS = 50_000_000
@@ -30,8 +38,8 @@ MOST_CELLS = 50_000_000
 
 
 def is_csv(head: bytes) -> bool:
-    """Return True if a file starts with the header of a table of W&B."""
-    header = _header(head)
+    """Return True if a file starts with the header of a table of W&B, and not with a line of a console."""
+    header = [] if is_console(head.partition(b"\n")[0]) else header_of(head)
     return len(header) > 1 and (_is_chart(header) or bool(step_names(header)) or set(header) >= OF_RUNS)
 
 
@@ -39,17 +47,23 @@ def is_parquet(head: bytes) -> bool:
     return head.startswith(b"PAR1")
 
 
-def _header(head: bytes) -> list[str]:
+def header_of(head: bytes) -> list[str]:
+    """Return the names in the first line of a CSV; empty if it is none."""
     line = head.partition(b"\n")[0].decode("utf-8", "replace")
     try:
-        return next(csv.reader([line], delimiter=_separator(line)), [])
+        return _named(next(csv.reader([line], delimiter=_separator(line)), []))
     except csv.Error:
         return []
 
 
+def _named(header: Sequence[str]) -> list[str]:
+    """Return the names of a header, of metrics as the notebook's table titles them."""
+    return [name.strip() if OF_A_CHART in name else title(name.strip()) for name in header]
+
+
 def _separator(header: str) -> str:
     """Return what separates the cells of a line: what it has most of; a comma if it has none."""
-    return max(",;\t", key=header.count)
+    return max(SEPARATORS, key=header.count)
 
 
 def _is_chart(header: Sequence[str]) -> bool:
@@ -63,10 +77,18 @@ def read_csv(file: LimitedFile) -> Iterator[Row]:
     separator = _separator(first)
     rows = csv.reader(chain([first], lines), delimiter=separator)
     try:
-        header = next(rows, [])
+        header = _named(next(rows, []))
+        _require_names(header)
         if set(header) >= OF_RUNS:
             raise ValueError("is W&B's table of runs, without their steps: export a chart or run.history() instead")
+        if [*map(spelled, header)] == OF_TENSORBOARD:
+            raise ValueError(
+                f"is one of TensorBoard's charts and does not say of what: rename the column {header[2]}, such as to "
+                "entropy, or pass the folder of its event files"
+            )
         sample = list(islice(rows, SAMPLE))
+        if separator == "|" and sample and all(map(RULE.fullmatch, filter(None, sample[0]))):
+            del sample[0]
         _require_columns(header, sample[0] if sample else [])
         mark = decimal_mark(sample, "," if separator == ";" else ".")
         text = {at for at, name in enumerate(header) if name.lower() in (*RUNS, *KINDS)}
@@ -77,6 +99,13 @@ def read_csv(file: LimitedFile) -> Iterator[Row]:
         yield from _of_chart(header, numbers) if _is_chart(header) else _of_history(header, numbers)
     except csv.Error as error:
         raise ValueError(f"is not a CSV file: {error}") from None
+
+
+def _require_names(header: Sequence[str]) -> None:
+    """Raise ValueError if two columns have one name, of which only one could be read."""
+    twice = next((name for name, times in Counter(filter(None, header)).items() if times > 1), None)
+    if twice is not None:
+        raise ValueError(f"has two columns named {twice}: rename or remove one of them")
 
 
 def _require_columns(header: Sequence[str], cells: Sequence[str]) -> None:
@@ -97,7 +126,7 @@ def _of_chart(header: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[
         if at and not metric.endswith(EXTREMES):
             columns[run][at] = metric
     steps = {run: next((at for at, metric in found.items() if metric == "_step"), 0) for run, found in columns.items()}
-    if header[0].lower().rpartition("/")[2] in ("step", "_step", "global_step"):
+    if step_names([header[0]]) or spelled(header[0].rpartition("/")[2]) in (STEP, LOGGED, "global_step"):
         steps = dict.fromkeys(steps, 0)
     elif not all(steps.values()):
         raise ValueError(f"is a chart over {header[0]}: set the chart's x axis to Step and export it again")
@@ -124,13 +153,10 @@ def read_parquet(file: LimitedFile) -> Iterator[Row]:
 
     if file.cut:
         raise ValueError(f"is larger than {file.most // 2**20} MiB")
+    of_types = pa.types.is_integer, pa.types.is_floating, pa.types.is_string, pa.types.is_large_string
     try:
         table = pq.ParquetFile(file.file)
-        names = [
-            column.name
-            for column in table.schema_arrow
-            if pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-        ]
+        names = [column.name for column in table.schema_arrow if any(of_type(column.type) for of_type in of_types)]
         about = table.metadata
         unpacked = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
     except Exception:  # what pyarrow raises on damaged files is not documented
