@@ -38,7 +38,7 @@ def of_study(study: Study) -> dict[str, Any] | None:
     there = [found for n in numbers if (found := results(replace(study, seeds=n))) and found.is_complete]
     if not there:
         return None
-    best = max(there, key=lambda found: len(found.runs) * found.study.seeds)
+    best = max(there, key=lambda found: len(found.runs) * found.seeds)
     starts = [measure(run.metrics).entropy for run in best.runs[BASELINE]]
     start = sum(one.start for one in starts) / len(starts)
     against = {metric: best.against(metric) for metric in SCORES}
@@ -57,7 +57,7 @@ def of_study(study: Study) -> dict[str, Any] | None:
     return {
         "page": "docs/findings.md",
         "title": study.title,
-        "seeds": best.study.seeds,
+        "seeds": best.seeds,
         "steps": config.steps,
         "questions": config.task.test_problems,
         "start": rounded(start),

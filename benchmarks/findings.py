@@ -5,7 +5,7 @@
     python benchmarks/findings.py --commands  print the command that trains each study
 
 The commands resume: runs with a compact log in docs/data/findings are not trained again, and others continue from their
-checkpoints. A rule is on the page once all its seeds are there.
+checkpoints. A rule is on the page once all its seeds are there, or all rules have the same two seeds or more.
 
 Null results, written before the runs: no rule is told apart from GRPO in held-out avg@8 or pass@8 (a rule pays
 nothing); pass@8 is above GRPO's only where avg@8 is below it (control trades one for the other); for `thermostat
@@ -128,8 +128,9 @@ def section(found: Results) -> list[str]:
     study, config = found.study, found.base
     protocol = (
         f"{study.question} {config.steps} rollout steps of {config.rollout.prompts} × {config.rollout.n} responses, "
-        f"{config.updates} optimizer steps each, learning rate {config.optim.lr:g}, seeds 0 to {study.seeds - 1}, "
-        f"{config.task.test_problems} held-out problems. {len(found.runs)} of {found.planned} rules have finished."
+        f"{config.updates} optimizer steps each, learning rate {config.optim.lr:g}, seeds 0 to {found.seeds - 1}, "
+        f"{config.task.test_problems} held-out problems. {len(found.runs)} of {found.planned} rules have finished"
+        f"{'' if found.seeds == study.seeds else f', {found.seeds} of {study.seeds} seeds each'}."
     )
     return [
         f"## {study.title}",

@@ -24,6 +24,8 @@ from toybandit.forecast.words import PLAIN
 SMALLEST = 0.05
 """Smallest difference of pass@8 worth telling."""
 POWER = 0.8
+PILOT = 4
+"""Upper limit for the seeds of GRPO from which the power is calculated."""
 SENSE = DOCS / "data" / "sense.json"
 FORECAST = DOCS / "data" / "forecast_constraints.json"
 RATES = DOCS / "data" / "findings" / "constraints_rates"
@@ -85,7 +87,7 @@ def outcomes(runs: Sequence[Run]) -> dict[str, NDArray[np.float64]]:
 
 def paragraphs(study: Study, found: Results | None = None) -> list[str]:
     """Return the design of a study, its power once two seeds of GRPO are there, and the forecast beside the results."""
-    told, pilot = [f"{DESIGN}\n{rates()}"], baseline_runs(study)
+    told, pilot = [f"{DESIGN}\n{rates()}"], baseline_runs(study)[:PILOT]
     if len(pilot) < 2:
         return told
     comparisons = len(study.rules) - 1

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from entrostat.about.lineup import asked
+from entrostat.about.lineup import Entry, asked
 from llmtrain.settings.config import TrainConfig
 from llmtrain.settings.presets import read_config
 from llmtrain.studies import compact_logs
@@ -143,6 +143,8 @@ class Results:
     """Runs by the name of their entry, one per seed."""
     planned: int
     """Number of entries in the study."""
+    seeds: int
+    """Number of seeds that count, from seed 0: all of the study's once they are finished."""
 
     @property
     def is_complete(self) -> bool:
@@ -156,8 +158,13 @@ class Results:
 
 def baseline_runs(study: Study) -> list[Run]:
     """Return the baseline's finished runs, from seed 0 to the first that is missing."""
-    base = read_config(shlex.split(study.flags), "benchmarks/findings.py", out=f"runs/{study.name}")
     [entry] = asked([BASELINE])
+    return finished(study, entry)
+
+
+def finished(study: Study, entry: Entry) -> list[Run]:
+    """Return the finished runs of an entry, from seed 0 to the first that is missing."""
+    base = _base(study)
     found = []
     for config in configurations(base, entry, range(study.seeds), Path(base.out)):
         path = compact_logs.path_of(DOCS / "data/findings" / study.name, config)
@@ -167,22 +174,28 @@ def baseline_runs(study: Study) -> list[Run]:
     return found
 
 
+def _base(study: Study) -> TrainConfig:
+    return read_config(shlex.split(study.flags), "benchmarks/findings.py", out=f"runs/{study.name}")
+
+
 def results(study: Study) -> Results | None:
-    """Return what the compact logs of a study have; None unless the baseline and another entry are finished."""
-    base = read_config(shlex.split(study.flags), "benchmarks/findings.py", out=f"runs/{study.name}")
-    wanted = asked(study.rules)
+    """Return what the compact logs of a study have; None unless the baseline and another entry are finished.
+
+    If no entry but the baseline has all seeds, those count that every entry has, two at least.
+    """
+    entries = asked(study.rules)
+    found = {entry.name: finished(study, entry) for entry in entries}
+    whole = [name for name, runs in found.items() if len(runs) == study.seeds]
+    shared = min(map(len, found.values()))
+    seeds = shared if set(whole) <= {BASELINE} and shared > 1 else study.seeds
     runs: dict[str, list[Run]] = {}
     standings: list[Standing] = []
-    for entry in wanted:
-        configs = configurations(base, entry, range(study.seeds), Path(base.out))
-        paths = [compact_logs.path_of(DOCS / "data/findings" / study.name, config) for config in configs]
-        if not all(path.exists() for path in paths):
-            continue
-        found = [compact_logs.load(config, path) for config, path in zip(configs, paths, strict=True)]
-        standings.append(standing(entry, found, runs))
-        runs[entry.name] = found
-    whole = BASELINE in runs and len(runs) > 1
-    return Results(study, base, standings, runs, len(wanted)) if whole else None
+    for entry in entries:
+        if len(found[entry.name]) >= seeds:
+            standings.append(standing(entry, found[entry.name][:seeds], runs))
+            runs[entry.name] = found[entry.name][:seeds]
+    ready = BASELINE in runs and len(runs) > 1
+    return Results(study, _base(study), standings, runs, len(entries), seeds) if ready else None
 
 
 def cell(mean: float, difference: Difference | None) -> str:
