@@ -4,6 +4,7 @@ import runpy
 import subprocess
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 
 import gymnasium
@@ -307,3 +308,11 @@ def test_ppo_of_stable_baselines3_learns(env, reached):
     before, after = example["learn"](env, seed=0)
     assert before < 0.4
     assert after > reached
+
+
+@pytest.mark.parametrize("make", [gymnasium.make, partial(gymnasium.make_vec, num_envs=2)])
+def test_options_of_reset_are_refused(make):
+    env = make(NAME)
+    env.reset(options={})
+    with pytest.raises(ValueError, match="reset takes no options, got state"):
+        env.reset(options={"state": 1})

@@ -6,15 +6,16 @@ import pytest
 import torch
 
 from entrostat import LocalReduce, Tokens, list_controllers, make
+from entrostat.controllers.quadrant_mask import QuadrantMask
 from toybandit import Config, simulate
-from toybandit.instruments import Region, at_hand, binned, by_key, probe, weights
+from toybandit.instruments import at_hand, binned, by_key, probe, weights
 
 
 def test_a_region_draws_by_its_own_name():
     tokens = Tokens(logp=torch.full((4000,), -0.1), old_logp=None, advantage=torch.ones(4000))
     rows = {}
     for name in ("region", "intervention", "region"):
-        with at_hand(**{name: Region}):
+        with at_hand(**{name: QuadrantMask}):
             rows.setdefault(name, []).append(make(f"reinforce+{name}", share=0.25).plan(tokens, LocalReduce()).weight)
     same, again = rows["region"]
     assert torch.equal(same, again)
@@ -35,10 +36,10 @@ def test_settings_side_by_side():
 
 def test_the_registry_is_left_as_it_was():
     before = list_controllers()
-    with at_hand(region=Region):
+    with at_hand(region=QuadrantMask):
         assert "region" in list_controllers()
     assert list_controllers() == before
-    with at_hand(region=Region), pytest.raises(ValueError, match="unknown"):
+    with at_hand(region=QuadrantMask), pytest.raises(ValueError, match="unknown"):
         make("no such controller")
     assert list_controllers() == before
 
@@ -64,11 +65,11 @@ def test_another_thread_waits_for_the_registry():
 
     def lend() -> None:
         started.set()
-        with at_hand(region=Region):
+        with at_hand(region=QuadrantMask):
             lent.append(True)
 
     other = Thread(target=lend)
-    with at_hand(region=Region):
+    with at_hand(region=QuadrantMask):
         other.start()
         assert started.wait(10)
         other.join(0.2)
@@ -82,7 +83,7 @@ def test_a_name_that_is_taken_stays_with_its_owner():
     before = list_controllers()
     with (
         pytest.raises(ValueError, match="controller 'steer' is registered twice"),
-        at_hand(region=Region, steer=Region),
+        at_hand(region=QuadrantMask, steer=QuadrantMask),
     ):
         pass
     assert list_controllers() == before

@@ -75,7 +75,8 @@ class SoftmaxBandit(gymnasium.Env[Any, Any]):
         self._last: tuple[int, int, bool] | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, Infos]:
-        """Begin an episode; without a seed, continue the random numbers of the last one."""
+        """Begin an episode; without a seed, continue the random numbers of the last one. There are no options."""
+        _require_no_options(options)
         super().reset(seed=seed)
         if seed is not None:
             self._ahead = []
@@ -163,6 +164,7 @@ class SoftmaxBanditVector(VectorEnv[Indices, Indices, NDArray[Any]]):
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Indices, Infos]:
         """Begin an episode in all copies. seed: first copy's, or one per copy; None continues the random numbers."""
+        _require_no_options(options)
         if seed is None and not self._generators:
             seed = int(self.np_random.integers(2**31))
         if seed is not None:
@@ -274,6 +276,11 @@ def _picture(success: Array, policy: Array, state: int, last: tuple[int, int, bo
     below.legend(frameon=False, ncols=2, fontsize=8, loc="upper right")
     canvas.draw()
     return np.ascontiguousarray(np.asarray(canvas.buffer_rgba())[..., :3])
+
+
+def _require_no_options(options: dict[str, Any] | None) -> None:
+    if options:
+        raise ValueError(f"reset takes no options, got {', '.join(map(str, options))}: give settings to gymnasium.make")
 
 
 def _as_integer(name: str, value: Any) -> int:

@@ -1,6 +1,7 @@
 """Parts of a controller chain for experiments, not for training; in the registry only while an experiment runs.
 
-with at_hand(region=Region): simulate(Config(controller="region", controller_args=weights("correction", 2.0)), seeds)
+with at_hand(region=QuadrantMask):
+    simulate(Config(controller="region", controller_args=weights("correction", 2.0)), seeds)
 with at_hand(probe=probe(look, "logp")): simulate(Config(controller="grpo+probe"), seeds).metrics
 """
 
@@ -14,7 +15,6 @@ import torch
 from torch import Tensor
 
 from entrostat.controller import Context, Controller
-from entrostat.controllers.quadrant_mask import QuadrantMask
 from entrostat.diagnostics import QUADRANTS
 from entrostat.plan import Plan
 from entrostat.registry import REGISTRY, register
@@ -30,22 +30,19 @@ LENDING = RLock()
 def at_hand(**controllers: type[Controller]) -> Iterator[None]:
     """Run the block with controllers registered under these names. Raise ValueError if a name is taken.
 
+    A controller that draws tokens draws them by the name that it has here.
     All threads share one registry: another thread that calls this waits until the block has ended.
     """
     lent: list[str] = []
     with LENDING:
         try:
             for name, controller in controllers.items():
-                register(name)(controller)
+                register(name)(type(controller.__name__, (controller,), {}))  # the class keeps its own name
                 lent.append(name)
             yield
         finally:
             for name in lent:
                 del REGISTRY[name]
-
-
-class Region(QuadrantMask):
-    """`quadrant_mask` under a name of the experiment's own, from which its draws come."""
 
 
 def weights(quadrant: str, factor: float) -> dict[str, float]:

@@ -34,7 +34,7 @@ def test_every_mode_is_in_the_claim():
 
 def test_a_bonus_lowers_the_entropy_where_the_penalty_cannot():
     """Above the target the penalty is 0; the mutation adds what `anchor+bonus` adds."""
-    alone, both = (make("thermostat", target=0.2, mode=mode) for mode in ("anchor", "anchor+bonus"))
+    alone, both = (make("thermostat", target=0.85, mode=mode) for mode in ("anchor", "anchor+bonus"))
     for controller in (alone, both):
         controller.observe(StepStats(entropy=1.0))
     bare = alone.plan(tokens())

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from entrostat import Tokens, chain, make
+from entrostat.controllers.quadrant_mask import QuadrantMask
 from toybandit.claims.registry import Effort
 from toybandit.claims.steer import (
     ESTIMATES,
@@ -16,7 +17,7 @@ from toybandit.claims.steer import (
     ranks,
     weighted_pearson,
 )
-from toybandit.instruments import Region, weights
+from toybandit.instruments import weights
 
 
 def test_ranks():
@@ -53,7 +54,7 @@ def test_intervention_finds_its_quadrant(name, token):
     p = torch.tensor([0.9, 0.1, 0.1, 0.9, 0.5], dtype=torch.float64)
     advantage = torch.tensor([1.0, 1.0, -1.0, -1.0, 1.0], dtype=torch.float64)
     quadrant, factor, _ = INTERVENTIONS[name]
-    rule = Region(**weights(quadrant, factor), share=1.0)
+    rule = QuadrantMask(**weights(quadrant, factor), share=1.0)
     plan = chain(make("ppo").surrogate, rule).plan(Tokens(logp=p.log(), old_logp=p.log(), advantage=advantage))
     expected = torch.ones(5, dtype=torch.float64)
     expected[token] = factor

@@ -114,7 +114,7 @@ def test_a_log_of_two_runs_is_not_averaged(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_evaluations_on_several_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = [{"step": i, "entropy": 1 - i / 20, "reward": 0.2} for i in range(12)]
+    lines = [{"step": i, "entropy": 1 - i / 20, "reward": 0.2 + i / 100} for i in range(12)]
     lines[0] |= {
         f"eval/{name}/{kind}@8": x
         for name, kind, x in (("aime", "pass", 0.1), ("math", "pass", 0.6), ("math", "avg", 0.2))

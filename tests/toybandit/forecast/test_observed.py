@@ -144,3 +144,13 @@ def test_what_was_not_logged_does_not_count() -> None:
     got = np.concatenate([windows(run.entropy[:, :16].mean(0), 8), thirds(run.reward.mean(0))])
     assert isinstance(seen, Observed)
     assert seen.distance(run) == pytest.approx((((got - wanted) / 0.05) ** 2).sum())
+
+
+def test_an_entropy_that_is_lost_and_a_reward_that_never_changes_are_told() -> None:
+    lines = steps(32)
+    lost = [line | {"entropy": float("nan")} if line["step"] >= 16 else line for line in lines]
+    with pytest.raises(ValueError, match="the entropy is NaN from step 16 on: --first 16 reads the steps before"):
+        observe(lost)
+    assert observe(lost, first=16).steps == 16
+    with pytest.raises(ValueError, match="the reward is 1 at every step: groups without a signal tell no rule apart"):
+        observe([line | {"reward": 1.0} for line in lines])

@@ -32,7 +32,7 @@ CONTROLLERS: dict[str, dict[str, Any]] = {
 
 def random_tokens(instances: int, spread: float, name: str) -> Tokens:
     """Return mini-batches of tokens with ratios other than 1: log-ratios are uniform within ±`spread`."""
-    old_logp = -random_vector(instances, TOKENS, f"{name} old").abs()
+    old_logp = -random_vector(instances, TOKENS, f"{name} old").abs() - spread  # log π stays below 0
     logp = old_logp + spread * random_vector(instances, TOKENS, f"{name} ratio")
     advantage = random_vector(instances, TOKENS, f"{name} advantage")
     return Tokens(logp=logp, old_logp=old_logp, advantage=advantage)

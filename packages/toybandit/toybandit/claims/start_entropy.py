@@ -43,7 +43,7 @@ def held(errors: Mapping[str, Values]) -> Check:
     return every(between(error, -HELD, HELD) for error in errors.values())
 
 
-ONCE = f"samples are used once, and |ζ| may be {WIDER:g}"
+ONCE = f"samples are used once, and ζ may be up to ±{WIDER:g}"
 
 
 @claim(

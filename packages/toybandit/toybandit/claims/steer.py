@@ -8,9 +8,10 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from entrostat import entropy_change, policy_stats
+from entrostat.controllers.quadrant_mask import QuadrantMask
 
 from ..environments import ENVIRONMENTS
-from ..instruments import Region, at_hand, by_key, weights
+from ..instruments import at_hand, by_key, weights
 from ..policy import Policy
 from ..problem import draw_problem
 from ..rollout import enumerate_rollout
@@ -235,7 +236,7 @@ def intervened(effort: Effort, env: str) -> dict[str, Values]:
     """Return the mean entropy of a run under each of INTERVENTIONS minus the mean without, (runs,)."""
     changed = [("exploitation", 1.0), *(settings[:2] for settings in INTERVENTIONS.values())]
     rows = [weights(quadrant, factor) | {"share": SHARE} for quadrant, factor in changed]
-    with at_hand(intervention=Region):
+    with at_hand(intervention=QuadrantMask):
         mean = side_by_side(effort, by_key(rows), env=env, controller="intervention").mean(-1)
     return dict(zip(INTERVENTIONS, mean[1:] - mean[0], strict=True))
 

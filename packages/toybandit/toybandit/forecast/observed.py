@@ -19,6 +19,8 @@ ENTROPY = re.compile(r"ent|^h$", re.IGNORECASE)
 EVALUATED = re.compile(r"eval/(avg|pass)@([2-9]|[1-9]\d{1,5})")
 MOST_ENTROPY = 13.0
 """Greatest mean entropy of a token, nats: a uniform draw from 440,000 tokens."""
+LOST = 5
+"""Steps without a number from which on an entropy is lost, unless they are as many between two numbers."""
 SCALE = 0.05
 """Difference that counts 1, in nats, reward and pass@k."""
 
@@ -89,8 +91,8 @@ def observe(metrics: Sequence[Mapping[str, Any]], *, total: int | None = None, f
 
     metrics: a line for each step, or for each of several steps, with entrostat's names. total: steps of the whole run,
     by default those logged. first: steps to look at, by default all. Evaluations need not be at steps of the training.
-    Raises ValueError on a log that begins late, that has fewer than WINDOWS entropies, whose entropies, rewards or
-    evaluations are no numbers of that kind, or whose sampling temperature moved.
+    Raises ValueError on a log that begins late, that has fewer than WINDOWS entropies or loses them, whose entropies,
+    rewards or evaluations are no numbers of that kind, whose reward never changes, or whose temperature moved.
     """
     steps = np.array([line["step"] for line in metrics if known(line, "entropy")])
     if not len(steps):
@@ -99,6 +101,9 @@ def observe(metrics: Sequence[Mapping[str, Any]], *, total: int | None = None, f
     if total is not None and total < end - start:
         raise ValueError(f"--total {total} is less than the {end - start} steps of the log: --first reads fewer")
     last = end if first is None else min(start + first, end)
+    nan = [line["step"] for line in metrics if "entropy" in line and not known(line, "entropy") and line["step"] >= end]
+    if first is None and nan and nan[-1] - end >= max(LOST, 2 * int(np.diff(steps).max(initial=1))):
+        raise ValueError(f"the entropy is NaN from step {nan[0]} on: --first {end - start} reads the steps before")
     counted = start == steps[0]  # a line is of the step from its number on, not of those up to it
     trained = [line for line in metrics if start <= line["step"] < last + (not counted)]
     entropy, reward = (numbers_in(trained, name) for name in ("entropy", "reward"))
@@ -112,6 +117,8 @@ def observe(metrics: Sequence[Mapping[str, Any]], *, total: int | None = None, f
     all_rewards = [reward, *(numbers_in(trained, f"critic/score/{end}") for end in ("min", "max"))]
     wanted = f"the share of right answers; name it with --reward{such_as(trained)}"
     require_between(np.concatenate(all_rewards), 0, 1, "rewards", wanted)
+    if reward.min() == reward.max():
+        raise ValueError(f"the reward is {reward[0]:g} at every step: groups without a signal tell no rule apart")
     if moved := heated(numbers_in(trained, "temperature")):
         raise ValueError(moved)
     k, at, mean, passed = evaluations([line for line in metrics if line["step"] <= last], start)

@@ -2,11 +2,13 @@
 
 import numpy as np
 
+from entrostat.controllers.quadrant_mask import QuadrantMask
+
 from ..claims.clipping import ClipProbe
 from ..claims.runs import entropies, side_by_side, trajectory
 from ..claims.steer import NOTABLE
 from ..claims.steer_collapse import FREE, STEADY, tenth
-from ..instruments import Region, at_hand, by_key, weights
+from ..instruments import at_hand, by_key, weights
 from ..trial import Outcome, Parameter, nearest_rising, trial
 from .rules import PASSES, ROLLOUTS, SIZE, over_time
 
@@ -52,7 +54,7 @@ def quadrants(quadrant: str, share: float, env: str, rollouts: int) -> Outcome:
     name, direction = QUADRANTS[quadrant]
     rows = [weights(name, factor) | {"share": share} for factor in FACTORS]
     passes = 1 if env == "on" else 4
-    with at_hand(intervention=Region):
+    with at_hand(intervention=QuadrantMask):
         mean = side_by_side(
             SIZE, by_key(rows), env=env, controller="intervention", rollouts=rollouts, passes=passes
         ).mean((1, 2))
