@@ -89,5 +89,5 @@ def test_turns_are_labels_within_their_response(first):
     ids = {"seq_id": response, "group_id": torch.zeros(8, dtype=torch.int64)}
     found = [make("aem").plan(Tokens(**fields, **ids, turn_id=x)).weight for x in (turn, turn + first)]
     assert torch.equal(*found)
-    with pytest.raises(ValueError, match="turn_id must hold integers"):
+    with pytest.raises(TypeError, match="turn_id must be a tensor of integers"):
         make("aem").plan(Tokens(**fields, **ids, turn_id=turn.double()))

@@ -113,7 +113,8 @@ WIDTH = st.just(0.0) | st.floats(1e-3, 0.5)
 def test_bounds_are_those_of_a_search(seed, spread, share, bounds, steps):
     g = torch.Generator().manual_seed(seed)
     old, gap, advantage = torch.randn(3, 40, generator=g, dtype=torch.float64)
-    given = Tokens(logp=-old.abs() + spread * gap, old_logp=-old.abs(), advantage=advantage)
+    old = -old.abs() - spread * gap.abs()
+    given = Tokens(logp=old + spread * gap, old_logp=old, advantage=advantage)
     low, high = bounds[0], bounds[2]
     ends = {"low": low, "low_max": min(low + bounds[1], high), "high": high, "high_max": high + bounds[3]}
     expected = search(given, share, steps=list(steps), **ends)

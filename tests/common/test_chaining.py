@@ -231,3 +231,118 @@ def test_probabilities_in_place_of_their_logarithms_are_refused_at_once():
         make("grpo").plan(replace(t, logp=t.logp.exp(), old_logp=t.logp.exp()))
     certain = torch.full((6,), 1e-3)  # of a policy in bfloat16
     make("grpo").plan(replace(t, logp=certain, old_logp=certain))
+
+
+def test_padding_in_the_first_plans_is_told_once_and_a_filler_refused():
+    t = sampled_tokens(60)
+    zeros = torch.arange(60) % 20 >= 12
+    rows = replace(t, logp=t.logp.masked_fill(zeros, 0.0), old_logp=t.old_logp.masked_fill(zeros, 0.0))
+    (message,) = caught(make("grpo"), [[rows, rows], [rows]])
+    assert message.startswith("40% of the tokens have a log-probability of exactly 0, one after another")
+    assert caught(make("grpo"), [[t, t], [t]]) == []
+    with pytest.raises(ValueError, match=r"^Tokens\.old_logp is 1 for a token"):
+        make("grpo").plan(replace(t, old_logp=t.old_logp.masked_fill(zeros, 1.0)))
+
+
+def test_padding_that_comes_with_the_second_mini_batch_is_seen_too():
+    t, controller = sampled_tokens(6), make("grpo")
+    controller.plan(t)
+    with pytest.raises(ValueError, match=r"^Tokens\.logp is 1 for a token"):
+        controller.plan(replace(t, logp=t.logp.masked_fill(torch.arange(6) > 3, 1.0)))
+
+
+def test_an_advantage_of_nan_is_told_once_and_left_to_the_guard():
+    t = sampled_tokens(6)
+    lost = replace(t, advantage=t.advantage.masked_fill(torch.arange(6) == 2, torch.nan))
+    (message,) = caught(make("grpo"), [[t, lost, lost], [lost]])
+    assert message.startswith(
+        "Tokens.advantage is NaN for 1 tokens with a finite logp, and so is the update: leave it out"
+    )
+
+
+@pytest.mark.parametrize("spec", ["adaptive_entropy", "entropic", "thermostat", "grpo"])
+def test_entropies_of_tokens_in_place_of_their_mean_are_refused(spec):
+    """As states of a controller they would make N losses of N tokens."""
+    t, controller = sampled_tokens(6), make(spec)
+    controller.observe(StepStats(entropy=t.entropy))
+    with pytest.raises(
+        ValueError, match=r"^StepStats\.entropy has shape \(6,\), .*: observe one number, the mean over the"
+    ):
+        controller.plan(t)
+    controller.observe(StepStats(entropy=t.entropy.mean()))
+    controller.plan(t)
+    runs = sampled_tokens(2, 6)
+    for mean in (runs.entropy.mean(-1), 1.0, torch.ones(1)):
+        controller = make(spec)
+        controller.observe(StepStats(entropy=mean))
+        assert controller.plan(runs).loss(runs.logp, runs.entropy).shape == (2,)
+
+
+def test_rows_of_a_padded_batch_are_told_to_be_runs():
+    t = sampled_tokens(2, 6)
+    (message,) = caught(make("grpo"), [[t, t], [t]])
+    assert message.startswith("Tokens.advantage has shape (2, 6): 2 runs with a loss each, and one entropy")
+    assert caught(make("grpo"), [[sampled_tokens(1, 6), sampled_tokens(6)]]) == []
+
+
+def test_a_share_of_a_first_entropy_of_0_is_refused():
+    said = r"^thermostat's target=0\.4x is relative to the first entropy, and that is 0 nats: give it in nats"
+    with pytest.raises(ValueError, match=said):
+        make("thermostat", target="0.4x").observe(StepStats(entropy=0.0))
+    late = make("thermostat", target="0.4x")
+    with pytest.warns(CompositionWarning, match="the first StepStats.entropy is not finite: 'thermostat' is waiting"):
+        late.observe(StepStats(entropy=math.nan))
+    with pytest.raises(ValueError, match=said):
+        late.observe(StepStats(entropy=torch.tensor(-0.01)))
+    make("thermostat", target=0.4).observe(StepStats(entropy=0.0))
+    fine = make("thermostat", target="0.4x")
+    for entropy in (0.5, 0.0):
+        fine.observe(StepStats(entropy=entropy))
+    assert float(fine.parts[0].target) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: make("grpo").observe(0.3), r"^observe takes StepStats\(entropy=\.\.\.\), not float$"),
+        (lambda: make("grpo").plan({"logp": 0}), r"^plan takes Tokens\(\.\.\.\), not dict$"),
+        (lambda: chain("clip_higher"), r"^chain takes controllers, such as make\('clip_higher'\), not 'clip_higher'$"),
+        (lambda: chain(REGISTRY["entropic"]), r"^chain takes controllers, .*Entropic"),
+        (lambda: make(None), r"^make takes names joined by \+, .*, not None; chain takes controllers$"),
+        (lambda: make(["clip_higher", "steer"]), r"^make takes names joined by \+"),
+    ],
+)
+def test_another_thing_than_asked_for_is_told_in_one_line(call, said):
+    with pytest.raises(TypeError, match=said):
+        call()
+
+
+def test_a_hyperparameter_that_is_learned_is_refused():
+    with pytest.raises(ValueError, match=r"^entropy_bonus: coef has a gradient, .*: pass coef\.detach\(\)$"):
+        make("entropy_bonus", coef=torch.tensor(0.1, requires_grad=True))
+
+
+def test_a_loop_that_is_never_fed_says_so():
+    controller, tokens = make("clip_higher+thermostat", target=0.4), sampled_tokens(20)
+    for _ in range(3):
+        controller.plan(tokens)
+    with pytest.warns(CompositionWarning, match="no entropy observed: 'thermostat' is waiting"):
+        controller.plan(tokens)
+
+
+def test_a_sum_and_a_negative_are_no_entropy():
+    with pytest.raises(ValueError, match="not their sum"):
+        make("thermostat").observe(StepStats(entropy=500.0))
+    tokens = sampled_tokens(20)
+    with pytest.raises(ValueError, match="not −H"):
+        make("steer").plan(replace(tokens, entropy=-tokens.entropy))
+    with pytest.raises(TypeError, match="floating-point"):
+        replace(tokens, logp=tokens.logp.long())
+
+
+def test_an_old_log_probability_of_nan_is_told():
+    tokens = sampled_tokens(20)
+    old_logp = tokens.old_logp.clone()
+    old_logp[..., 0] = torch.nan
+    with pytest.warns(CompositionWarning, match="old_logp is NaN for 1"):
+        make("grpo").plan(replace(tokens, old_logp=old_logp))

@@ -33,7 +33,7 @@ def test_ratios_clipping_and_divergence():
 
 
 def test_a_token_without_advantage_is_never_clipped():
-    tokens = Tokens(logp=tensor(-1, -1, -1), old_logp=tensor(-5, -5, 5), advantage=tensor(0, -1, 0))
+    tokens = Tokens(logp=tensor(-1, -1, -1), old_logp=tensor(-5, -5, 0), advantage=tensor(0, -1, 0))
     found = diagnose(tokens, make("ppo", dual_clip=3.0).plan(tokens))
     assert found["clip_fraction"] == found["clip/dual"] == pytest.approx(1 / 3)
 

@@ -11,7 +11,7 @@ A = torch.ones(7, dtype=torch.float64)
 
 
 def weights(**settings):
-    t = Tokens(logp=A, old_logp=A, advantage=A, entropy=H, seq_id=SEQ, group_id=GROUP)
+    t = Tokens(logp=-A.abs(), old_logp=-A.abs(), advantage=A, entropy=H, seq_id=SEQ, group_id=GROUP)
     return make("edge", **settings).plan(t).weight.tolist()
 
 

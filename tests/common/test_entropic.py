@@ -8,7 +8,7 @@ LOGP = torch.tensor([0.99, 0.99, 0.5, 0.5], dtype=torch.float64).log()
 TOKENS = Tokens(logp=LOGP, old_logp=LOGP, advantage=torch.tensor([1.0, -1.0, 1.0, -1.0], dtype=torch.float64))
 
 
-ABOVE = 16.0
+ABOVE = 12.0
 """Target under which errors of either sign are entropies."""
 
 

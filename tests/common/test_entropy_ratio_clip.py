@@ -9,7 +9,7 @@ NEW = torch.tensor([1.0, 1.04, 1.06, 1.88, 0.0, 0.1], dtype=torch.float64)
 
 
 def weights(**settings):
-    t = Tokens(logp=A, old_logp=A, advantage=A, entropy=NEW, old_entropy=OLD)
+    t = Tokens(logp=-A.abs(), old_logp=-A.abs(), advantage=A, entropy=NEW, old_entropy=OLD)
     plan = make("entropy_ratio_clip", **settings).plan(t)
     return plan.weight.tolist()
 

@@ -8,7 +8,9 @@ H = torch.tensor([0.1, 0.9, 0.2, 0.8, 0.3, 0.7, 0.4, 0.6, 0.5, 0.0], dtype=torch
 
 
 def kept(entropy=H, **settings):
-    plan = make("forking_tokens", **settings).plan(Tokens(logp=A, old_logp=A, advantage=A, entropy=entropy))
+    plan = make("forking_tokens", **settings).plan(
+        Tokens(logp=-A.abs(), old_logp=-A.abs(), advantage=A, entropy=entropy)
+    )
     assert torch.equal(plan.keep, plan.weight == 1)
     assert plan.info["forking_tokens/dropped"].item() == pytest.approx(1 - plan.keep.double().mean().item())
     return plan.keep.nonzero()[:, 0].tolist()
@@ -26,7 +28,7 @@ def test_tokens_that_tie_at_the_threshold_are_all_kept():
 
 
 def test_dropped_tokens_count_in_the_mean_unless_told():
-    t = Tokens(logp=A, old_logp=A, advantage=A, entropy=H)
+    t = Tokens(logp=-A.abs(), old_logp=-A.abs(), advantage=A, entropy=H)
     assert make("forking_tokens").plan(t).scale.item() == pytest.approx(0.1)
     assert make("forking_tokens", denominator="kept").plan(t).scale.item() == pytest.approx(0.5)
 

@@ -15,7 +15,7 @@ A = torch.tensor([0.5, 0.5, 0.5, -1.0, -1.0, 0.0], dtype=torch.float64)
 
 def tokens(**changes) -> Tokens:
     fields = {"advantage": A, "reward": REWARD, "entropy": H, "seq_id": SEQ, "group_id": GROUP, "position": POSITION}
-    return Tokens(**{"logp": A, "old_logp": A, **fields, **changes})
+    return Tokens(**{"logp": -A.abs(), "old_logp": -A.abs(), **fields, **changes})
 
 
 def test_the_addition_by_hand():
@@ -33,7 +33,7 @@ def test_wrong_responses_gain_nothing_where_no_correct_one_reaches():
 def test_a_group_of_two_tokens():
     two = {name: torch.tensor([0, 1]) for name in ("seq_id", "reward")}
     same = {name: torch.zeros(2, dtype=torch.int64) for name in ("group_id", "position")}
-    t = tokens(logp=A[:2], old_logp=A[:2], advantage=A[:2], entropy=H[:2], **two, **same)
+    t = tokens(logp=-A[:2].abs(), old_logp=-A[:2].abs(), advantage=A[:2], entropy=H[:2], **two, **same)
     expected = 0.5 / (0.5**0.5 + 1e-6)  # the unbiased standard deviation of 0 and 1
     assert make("gtpo", alpha=0.0).plan(t).advantage.tolist() == pytest.approx([-expected, expected], rel=1e-14)
 

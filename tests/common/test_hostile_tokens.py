@@ -53,7 +53,7 @@ FINITE = {
     "certain tokens": lambda t: filled(t, 0.0, *MEASURED, "s2l", "s2ll"),
     "impossible tokens": lambda t: filled(t, -1e4, "logp", "old_logp", "ref_logp", "proxy_logp", "rollout_logp"),
     "large ratio": lambda t: replace(t, old_logp=t.logp - far(t)),
-    "small ratio": lambda t: replace(t, old_logp=t.logp + far(t)),
+    "small ratio": lambda t: replace(t, logp=t.old_logp - far(t)),
     "reference far below": lambda t: replace(t, ref_logp=t.logp - far(t)),
     "reference far above": lambda t: replace(t, ref_logp=t.logp + far(t)),
     "all rewards equal": lambda t: filled(t, 1.0, "reward"),

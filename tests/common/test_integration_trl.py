@@ -8,6 +8,7 @@ import os
 import re
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ import torch
 pytest.importorskip("trl")
 os.environ["HF_HUB_OFFLINE"] = "1"
 
+from datasets import IterableDataset
 from tests.ranks import start_ranks
 from tiny_trl import STEPS, build, logged, parameters, relative
 from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, TrainerCallback
@@ -22,6 +24,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 import entrostat as es
 from entrostat.integrations.trl import STATE_FILE, EntrostatGRPOTrainer
+from entrostat.integrations.trl_progress import Progress
 from entrostat.integrations.trl_settings import REPLACED
 from entrostat.logs.diagnosis.facts import measure
 from entrostat.logs.foreign.foreign_runs import read_path
@@ -454,6 +457,29 @@ def test_progress_is_a_line_of_the_chosen_metrics_instead_of_all(folder, tmp_pat
     lines = [line for line in capsys.readouterr().out.splitlines() if "entropy" in line]
     assert lines[0] == f"step 1/1: entropy {logged(trainer, 'entropy')[0]:.3g}"
     assert not any("{" in line for line in lines)
+
+
+def test_progress_is_a_list_of_names_with_numbers(folder, tmp_path, capsys):
+    with pytest.raises(TypeError, match=r"^progress must be a list of metrics, such as \['entropy'\], not 'entropy'$"):
+        build(EntrostatGRPOTrainer, folder, tmp_path, controller={"progress": "entropy"})
+    logs = {"entropy": 0.5, "reward": None, "note": "warm"}
+    for last in (None, -1, 0, 7):
+        state = SimpleNamespace(global_step=3, max_steps=last, is_world_process_zero=True)
+        Progress([*logs, "none"]).on_log(None, state, None, logs=logs)
+    ends = ["", "", "", "/7"]
+    assert capsys.readouterr().out.splitlines() == [f"step 3{end}: entropy 0.5" for end in ends]
+
+
+def test_a_stream_has_steps_and_no_epochs(folder, tmp_path):
+    """TRL takes as many epochs as there are integers, so that a rule by epochs would not move."""
+    rows = IterableDataset.from_generator(lambda: ({"prompt": f"{a}+{b}"} for a in range(8) for b in range(8)))
+    by_step = {"controller": "adaptive_entropy", "controller_args": {"target": "linear(0.5, 0.2)"}}
+    trainer = build(EntrostatGRPOTrainer, folder, tmp_path, controller=by_step, data=rows, max_steps=2)
+    trainer.train()
+    assert logged(trainer, "adaptive_entropy/target") == pytest.approx([0.5, 0.2])
+    by_epoch = {"controller": "positive_reweight", "controller_args": {"variant": "epoch"}}
+    with pytest.raises(ValueError, match=r"variant 'epoch' needs StepStats\.epoch and epochs"):
+        build(EntrostatGRPOTrainer, folder, tmp_path, controller=by_epoch, data=rows, max_steps=2)
 
 
 def test_evaluation_moves_nothing(folder, tmp_path):

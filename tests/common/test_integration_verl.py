@@ -75,7 +75,7 @@ def batch(dtype=torch.float64) -> dict[str, torch.Tensor]:
     """A padded mini-batch, the rollout policy a little off the current one."""
     g = torch.Generator().manual_seed(3)
     log_prob = -torch.rand(ROWS, LENGTH, generator=g, dtype=torch.float64) * 3
-    old = log_prob + 0.2 * torch.randn(ROWS, LENGTH, generator=g, dtype=torch.float64)
+    old = (log_prob + 0.2 * torch.randn(ROWS, LENGTH, generator=g, dtype=torch.float64)).clamp(max=0)
     advantages = torch.randn(ROWS, 1, generator=g, dtype=torch.float64).expand(ROWS, LENGTH)
     lengths = torch.randint(1, LENGTH + 1, (ROWS, 1), generator=g)
     mask = torch.arange(LENGTH) < lengths
@@ -192,7 +192,8 @@ def test_what_a_tool_wrote_changes_nothing(name):
         loss.prepare(config, config.loss_agg_mode)
         ours.observe(2.0, total_steps=10, planned={"siren/entropy": 9.0, "siren/updates": 1.0})
         data, more = ({key: spread(x) for key, x in held.items()} for held in given)
-        data["log_prob"].requires_grad_()
+        for x in (data["log_prob"], *(more[bonus] for bonus in BONUSES)):
+            x.requires_grad_()
         loss.fields = more
         loss(**data, loss_agg_mode=config.loss_agg_mode, config=config)[0].backward()
         found.append(data["log_prob"].grad)

@@ -188,10 +188,11 @@ def test_coefficients_are_the_finite_differences_of_the_loss(spec, settings):
 def test_coefficients_are_the_gradient_beyond_the_limit_of_the_log_ratio(spec, settings):
     t = sampled_tokens(60, seed=4)
     away = torch.tensor([-30.0, -21.0, -1.0, 0.0, 1.0, 21.0, 30.0]).double().repeat(9)[:60]
-    t = replace(t, old_logp=t.logp - away, ref_logp=t.logp + away.roll(1))
+    t = replace(t, logp=t.logp + away.clamp(max=0), old_logp=t.logp - away.clamp(min=0))
+    t = replace(t, ref_logp=t.logp + away.roll(1))
     plan = planned(spec, settings, t)
-    logp = t.logp.clone().requires_grad_()
-    loss = plan.loss(logp, t.entropy, truncated_entropy=t.truncated_entropy)
+    logp, entropy, truncated = (x.clone().requires_grad_() for x in (t.logp, t.entropy, t.truncated_entropy))
+    loss = plan.loss(logp, entropy, truncated_entropy=truncated)
     (expected,) = torch.autograd.grad(loss, logp)
     torch.testing.assert_close(plan.coefficients(t.logp, t.entropy)[0], expected, rtol=1e-12, atol=0)
 
@@ -400,7 +401,7 @@ def test_which_plans_take_any_slice(spec, expected):
 def test_an_entropy_that_a_bonus_needs_is_asked_for():
     plan, old = plain_plan()
     for call in (plan.add_entropy_bonus(old).loss, plan.add_entropy_bonus(old).coefficients):
-        with pytest.raises(ValueError, match="this plan has an entropy bonus: pass entropy to loss"):
+        with pytest.raises(ValueError, match="this plan has a bonus on the entropy: pass entropy to loss"):
             call(old)
     with pytest.raises(ValueError, match="bonus on the truncated entropy: pass truncated_entropy to loss"):
         plan.add_truncated_bonus(old).loss(old)
@@ -448,3 +449,32 @@ def test_a_penalty_is_only_of_tokens_with_a_coefficient():
     kl = 0.5 - 1 + log(2)
     assert float(halved.loss(old)) == pytest.approx(0.5 * kl / 2, rel=1e-12)
     assert float(plan.loss(old)) == pytest.approx(0.5 * kl, rel=1e-12)
+
+
+BONUSES = {"entropy_bonus": "entropy", "thermostat": "entropy", "truncated_entropy_bonus": "truncated_entropy"}
+
+
+@pytest.mark.parametrize(("spec", "name"), BONUSES.items())
+def test_an_entropy_that_the_bonus_cannot_move_is_refused(spec, name):
+    """Such a bonus was trained without (huggingface/trl#6140, #6625; MikeWangWZHL/PAPO#20)."""
+    t = sampled_tokens(6)
+    plan, logp = make(spec).plan(t), t.logp.clone().requires_grad_()
+    held = {x: getattr(t, x).clone().requires_grad_() for x in ("entropy", "truncated_entropy")}
+    loss = plan.loss(logp, held["entropy"], truncated_entropy=held["truncated_entropy"])
+    assert torch.autograd.grad(loss, held[name])[0].any()
+    still = {**held, name: held[name].detach()}
+    said = f"^{name} has no gradient, and this plan has a bonus on it: compute it from the logits as logp"
+    with pytest.raises(ValueError, match=said):
+        plan.loss(logp, still["entropy"], truncated_entropy=still["truncated_entropy"])
+    plan.loss(logp.detach(), still["entropy"], truncated_entropy=still["truncated_entropy"])
+    with torch.no_grad():
+        plan.loss(logp, still["entropy"], truncated_entropy=still["truncated_entropy"])
+    for wrong in (held[name].mean(), held[name][:, None], held[name][:3]):
+        given = {**held, name: wrong}
+        with pytest.raises(ValueError, match=rf"^{name} has shape .*; expected one for each token, \(6,\)"):
+            plan.loss(logp, given["entropy"], truncated_entropy=given["truncated_entropy"])
+
+
+def test_an_entropy_without_a_bonus_is_not_looked_at():
+    t = sampled_tokens(6)
+    make("clip_higher").plan(t).loss(t.logp.clone().requires_grad_(), t.entropy).backward()

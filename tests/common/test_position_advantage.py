@@ -15,7 +15,7 @@ def sigmoid(x):
 
 
 def advantage(**settings):
-    t = Tokens(logp=A, old_logp=A, advantage=A, seq_id=SEQ, position=POSITION)
+    t = Tokens(logp=-A.abs(), old_logp=-A.abs(), advantage=A, seq_id=SEQ, position=POSITION)
     return make("position_advantage", **settings).plan(t).advantage.tolist()
 
 

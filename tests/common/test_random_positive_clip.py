@@ -7,7 +7,7 @@ from entrostat import Tokens, make
 def tokens(n: int = 1000) -> Tokens:
     a = torch.ones(n, dtype=torch.float64)
     a[::2] = -1.0
-    return Tokens(logp=a, old_logp=a, advantage=a)
+    return Tokens(logp=-a.abs(), old_logp=-a.abs(), advantage=a)
 
 
 def test_the_number_of_tokens_and_their_sign():
@@ -23,7 +23,7 @@ def test_the_number_of_tokens_and_their_sign():
 def test_no_more_than_there_are():
     assert make("random_positive_clip", k=1.0).plan(tokens(10)).weight.tolist() == [1, 0] * 5
     a = torch.tensor([0.0, 0.5, -1.0])
-    t = Tokens(logp=a, old_logp=a, advantage=a)
+    t = Tokens(logp=-a.abs(), old_logp=-a.abs(), advantage=a)
     assert make("random_positive_clip", k=1.0).plan(t).weight.tolist() == [1, 0, 1]
 
 
@@ -56,7 +56,7 @@ def test_bad_share():
 )
 def test_each_run_may_have_its_own_step(spec, settings):
     one, steps = tokens().advantage, torch.tensor([3, 8])
-    t = Tokens(logp=one.expand(2, -1), old_logp=one.expand(2, -1), advantage=one.expand(2, -1))
+    t = Tokens(logp=-one.abs().expand(2, -1), old_logp=-one.abs().expand(2, -1), advantage=one.expand(2, -1))
     controller = make(spec, k=0.1, **settings)
     together = controller.plan(t, seed=5, step=steps).weight
     for run, step in enumerate(steps.tolist()):

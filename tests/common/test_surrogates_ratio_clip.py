@@ -23,7 +23,7 @@ def test_bounds_by_hand():
 
 
 def test_rare_tokens_are_stopped_later():
-    plan, logp = plan_of([1.0, 0.1, 0.001], ratio=1.5)
+    plan, logp = plan_of([0.65, 0.1, 0.001], ratio=1.5)
     assert plan.clipped(logp).tolist() == [True, False, False]
     assert (3 * plan.coefficients(logp)[0]).tolist() == pytest.approx([0, -1.5, -1.5], rel=1e-12)
     plan, logp = plan_of([1.0, 0.1, 0.001], sign=-1.0, ratio=0.6)

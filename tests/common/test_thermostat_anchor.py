@@ -107,6 +107,16 @@ def test_no_penalty_while_the_entropy_is_above_the_target():
     assert float(plan.info["thermostat/flow"]) == 0.0
 
 
+def test_the_penalty_leaves_a_fall_towards_a_far_target_to_the_task():
+    """The task lowers the entropy by .103, more than rate, and a tenth of the way to the target is .2."""
+    far = {"target": 0.5, "rate": 0.02}
+    for mode, reads in ({"mode": "anchor"}, "ref_coef"), ({"mode": "bonus", "one_sided": True}, "entropy_coef"):
+        plan = observed(2.5, **mode, **far).plan(one_token(1.0))
+        assert float(getattr(plan, reads)) == 0.0
+        assert float(plan.info["thermostat/flow"]) == pytest.approx(-0.102995, rel=1e-5)
+    assert float(observed(2.5, mode="bonus", **far).plan(one_token(1.0)).info["thermostat/bonus"]) > 0
+
+
 def test_penalty_is_bounded_and_the_flow_says_what_is_left():
     given = {"mode": "anchor", "target": 3.0, "k": 1.0, "rate": torch.inf, "anchor_max": 0.25}
     plan = observed(0.8, **given).plan(one_token(0.0))

@@ -35,7 +35,7 @@ class Bandit:
     def tokens(self) -> Tokens:
         s = policy_stats(self.logits)
         logp = s.logp.gather(-1, self.arm)[:, 0]
-        old = logp + self.shift
+        old = (logp + self.shift).clamp(max=0)
         return Tokens(
             logp=logp, old_logp=old, advantage=self.advantage, entropy=s.entropy, s2=s.s2, s2l=s.s2l, s2ll=s.s2ll
         )

@@ -12,7 +12,7 @@ def even_digits(completions, **_):
     return [sum(c in "02468" for c in text) / 8 for text in completions]
 
 
-def build(cls, folder, out, *, controller=None, reward=even_digits, **settings):
+def build(cls, folder, out, *, controller=None, reward=even_digits, data=None, **settings):
     """A trainer that makes five updates of 16 responses, 4 to a prompt, in two micro-batches."""
     defaults = {
         "per_device_train_batch_size": 8,
@@ -33,8 +33,9 @@ def build(cls, folder, out, *, controller=None, reward=even_digits, **settings):
         disable_tqdm=True,
         **(defaults | settings),
     )
-    data = Dataset.from_dict({"prompt": [f"{a}+{b}" for a in range(8) for b in range(8)]})
-    return cls(str(folder), reward, args, data, eval_dataset=data.select(range(8)), **(controller or {}))
+    whole = Dataset.from_dict({"prompt": [f"{a}+{b}" for a in range(8) for b in range(8)]})
+    data = whole if data is None else data
+    return cls(str(folder), reward, args, data, eval_dataset=whole.select(range(8)), **(controller or {}))
 
 
 def parameters(trainer) -> torch.Tensor:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .about.description import describe
     from .advantages import get_advantage
     from .by_name import list_controllers, make
-    from .chaining import Chain, CompositionWarning, chain
+    from .chaining import Chain, chain
     from .controller import Context, Controller, StepStats
     from .diagnostics import diagnose
     from .logs import laws
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .numbers.policy_moments import PolicyStats, policy_stats
     from .numbers.reduce import DistReduce, LocalReduce
     from .plan import Plan
+    from .sample_watch import CompositionWarning
     from .settings.hyperparameters import NotNegative, Number, Positive, Share
     from .settings.schedules import Schedule, cosine, linear, piecewise
     from .tokens import Tokens
@@ -73,7 +74,7 @@ __all__ = [
 
 _HOME = {
     "Chain": "chaining",
-    "CompositionWarning": "chaining",
+    "CompositionWarning": "sample_watch",
     "Context": "controller",
     "Controller": "controller",
     "DistReduce": "numbers.reduce",

@@ -33,6 +33,10 @@ def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:
     Raises ValueError on an unknown name or preset, and on a hyperparameter that no part or several parts have, that is
     set twice, or whose value has the wrong type.
     """
+    if not isinstance(spec, str):
+        raise TypeError(
+            f"make takes names joined by +, such as 'clip_higher+steer', not {spec!r}; chain takes controllers"
+        )
     if preset not in PRESETS:
         raise ValueError(unknown("preset", preset, PRESETS))
     names = names_of(spec)

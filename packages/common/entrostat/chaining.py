@@ -6,32 +6,30 @@ Closed loops on the same actuator, or on the same entropy, are found when a chai
 the policy has moved since the rollout. A chain also sets the numbers of its schedules, once per rollout step.
 """
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import isnan
-from numbers import Integral
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from .controller import Context, Controller, StepStats, numbers_at
-from .numbers.per_run import as_state, reading
+from .controller import Context, Controller, StepStats
+from .numbers.per_run import reading
 from .numbers.reduce import LocalReduce
 from .numbers.support import Support
 from .plan import Plan
 from .reads import FIELDS, hand_to, handed, judged, needs_of
 from .registry import REGISTRY, implied_surrogate
-from .settings.schedules import Moving
+from .sample_watch import CompositionWarning as CompositionWarning
+from .sample_watch import SampleWatch, named, warn
+from .scheduling import Scheduling
 from .surrogates import SurrogateController
-from .tokens import Tokens
+from .tokens import ROUNDED, Tokens, expands
 
-SAME_POLICY = 1e-5
-"""Largest |log π − log π_old| (nats) that rounding causes between equal policies."""
-ROUNDED = 0.05
-"""Largest distance from 0, on its wrong side, that rounding may cause in the mean entropy or the log-probabilities of a
-policy that is certain (nats)."""
+UNFED = 4
+"""Plans without any observation at which a chain says what waits for one."""
+HIGHEST = 20.0
+"""Mean entropy that no policy has (nats): ln of 485 million tokens."""
 REASONS = {
     "weight": "the weights of tokens",
     "bonus": "the entropy bonus",
@@ -50,10 +48,6 @@ SCHEDULES = "schedules"
 """Key of the schedules in the state of a chain."""
 
 
-class CompositionWarning(UserWarning):
-    """Warning about controllers that run, but not as their rules intend."""
-
-
 class Chain(Controller):
     """One surrogate and the controllers that are applied to its plan in order. Built by `chain` and `make`."""
 
@@ -70,6 +64,10 @@ class Chain(Controller):
         self.scheduling = Scheduling((surrogate, *parts))
         self._plans = 0
         """Plans since the last observation."""
+        self._observed: torch.Size | None = None
+        """Shape of the last entropy that was observed, the leading runs; None before."""
+        self._rows_told = False
+        """True once there was a warning about runs that share an entropy."""
         self._learning = [part.name for part in parts if part.learns]
         """Parts that need to know what their plans told, until a warning that they were not told."""
         self._temperature_read = False
@@ -100,11 +98,20 @@ class Chain(Controller):
     def plan(
         self, tokens: Tokens, reduce: LocalReduce | None = None, seed: int | Tensor = 0, step: int | Tensor = 0
     ) -> Plan:
+        if not isinstance(tokens, Tokens):
+            raise TypeError(f"plan takes Tokens(...), not {type(tokens).__name__}")
+        if self._observed is not None:
+            self._check_runs(self._observed, tokens.advantage.shape)
         for part, needed in self._needs:
             if missing := [f"Tokens.{name}" for name in sorted(needed) if getattr(tokens, name) is None]:
                 raise ValueError(f"controller {part.name!r} needs {', '.join(missing)}")
         self.samples.saw(tokens)
         self._plans += 1
+        if self._plans == UNFED and self._observed is None and (waiting := self._waiting()):
+            warn(
+                f"{UNFED} plans and no entropy observed: {named(waiting)} waiting for "
+                "controller.observe(StepStats(entropy=...)), once for each rollout, before its plans"
+            )
         context = Context(handed(tokens), reduce or LocalReduce(), seed, step)
         with torch.no_grad():
             plan = self.surrogate.start(tokens)
@@ -116,21 +123,38 @@ class Chain(Controller):
             hand_to(context.tokens, self.surrogate, FIELDS)
             return self.surrogate.finish(plan, context)
 
+    def _check_runs(self, observed: torch.Size, shape: torch.Size) -> None:
+        """Raise ValueError unless the entropy is that of the runs of the tokens; warn if runs share one number."""
+        if not expands(observed, shape[:-1]):
+            raise ValueError(
+                f"StepStats.entropy has shape {tuple(observed)}, a number for each run, and Tokens.advantage "
+                f"{tuple(shape)}: observe one number, the mean over the tokens"
+            )
+        if not observed and shape[:-1].numel() > 1 and not self._rows_told:
+            self._rows_told = True
+            warn(
+                f"Tokens.advantage has shape {tuple(shape)}: {shape[:-1].numel()} runs with a loss each, and one "
+                "entropy was observed for all: if the rows are responses, pass the tokens flat, as in advantage[mask]"
+            )
+
+    @torch.no_grad()  # hyperparameters may be tensors, and a state keeps no graph
     def observe(self, stats: StepStats) -> None:
         """Let all parts observe a rollout.
 
-        Raises ValueError on a delay that is no count, and if the first entropy is below 0; a later one counts as 0.
+        Raises ValueError if the first entropy is below 0, and if it is 0 and a target relative to it; a later one below
+        0 counts as 0. Warns with a CompositionWarning if the first is not finite and a part waits for it.
         """
+        if not isinstance(stats, StepStats):
+            raise TypeError(f"observe takes StepStats(entropy=...), not {type(stats).__name__}")
         entropy = reading(stats.entropy)
-        if self.scheduling.step < 0 and (lowest := float(entropy.nan_to_num(nan=0.0).amin())) < -ROUNDED:
-            raise ValueError(f"StepStats.entropy is {lowest:.3g} nats, below 0: pass the entropy, not its negative")
+        if self.scheduling.step < 0:
+            self._check_first(entropy)
         stats = replace(stats, entropy=entropy.clamp(min=0))
-        if stats.delay is not None and (not isinstance(stats.delay, Integral) or stats.delay < 0):
-            raise ValueError(f"StepStats.delay must be a number of rollout steps, 0 or more, not {stats.delay!r}")
+        self._observed = entropy.shape
         self.samples.rollout_ended()
         if self._plans and self._learning and not stats.planned:
-            _warn(
-                f"{_names(self._learning)} not told what came of the last plans: pass `planned` in StepStats, the sum "
+            warn(
+                f"{named(self._learning)} not told what came of the last plans: pass `planned` in StepStats, the sum "
                 "of `Plan.info` over the updates since the last observation"
             )
             self._learning = []
@@ -141,10 +165,26 @@ class Chain(Controller):
         moved = self._temperature
         if not self._temperature_read and moved is not None and bool((moved != 1).any()):
             self._temperature_read = True
-            _warn(
+            warn(
                 f"{self.name!r} sets the sampling temperature, and nobody has read it: sample each rollout at "
                 "`controller.temperature`, or its entropy stays as it is"
             )
+
+    def _check_first(self, entropy: Tensor) -> None:
+        lowest = float(entropy.nan_to_num(nan=0.0).amin()) if entropy.numel() else 0.0
+        if lowest < -ROUNDED:
+            raise ValueError(f"StepStats.entropy is {lowest:.3g} nats, below 0: pass the entropy, not its negative")
+        if (highest := float(entropy.nan_to_num(nan=0.0, posinf=0.0).amax()) if entropy.numel() else 0.0) > HIGHEST:
+            raise ValueError(
+                f"StepStats.entropy is {highest:.4g} nats, more than any vocabulary allows: pass the mean over the "
+                "tokens, not their sum"
+            )
+        if (waiting := self._waiting()) and bool(entropy.isnan().any()):
+            warn(f"the first StepStats.entropy is not finite: {named(waiting)} waiting for one that is")
+
+    def _waiting(self) -> list[str]:
+        """Return the names of the parts that move with what is observed."""
+        return [part.name for part in self.parts if part.controls is not None or part.schedules]
 
     @property
     def _temperature(self) -> Tensor | None:
@@ -193,6 +233,8 @@ def chain(*controllers: Controller) -> Chain:
     """
     flat: list[Controller] = []
     for controller in controllers:
+        if not isinstance(controller, Controller):
+            raise TypeError(f"chain takes controllers, such as make('clip_higher'), not {controller!r}")
         if isinstance(controller, Chain):
             flat += controller.parts if controller.implied else (controller.surrogate, *controller.parts)
         else:
@@ -239,7 +281,7 @@ def check_parts(parts: Sequence[Controller]) -> None:
                 )
     if len(loops) > 1:
         who = " and ".join(f"{part.name!r} ({' and '.join(_moves(part))})" for part in loops)
-        _warn(
+        warn(
             f"{who} are closed loops on one entropy: unless their targets are equal they work against each other, "
             "and the one with an integral winds up"
         )
@@ -249,157 +291,6 @@ def _contradiction(names: Iterable[str], reason: str) -> ValueError:
     return ValueError(f"{' and '.join(map(repr, sorted(names)))} contradict each other: {reason}")
 
 
-class SampleWatch:
-    """Check of a chain's samples that warns once if they do not suit its parts, and refuses an entropy of NaN.
-
-    Call `saw` with the tokens of every plan and `rollout_ended` once per rollout step. On a GPU what is found stays on
-    the device until then, so that planning never waits for it; once it is known whether samples suit, they are not
-    compared any more. A token whose log-probability is not finite either is left to whoever takes the step.
-    """
-
-    def __init__(self, parts: Sequence[Controller]) -> None:
-        self.strict = [part.name for part in parts if part.strictly_on_policy]
-        self.idle = [part.name for part in parts if part.idle_on_policy]
-        self.plans = 0
-        self.looked = False
-        self.gap: Tensor | None = None
-        """Largest |log π − log π_old| since the last rollout step, on the device; None while it cannot have moved."""
-        self.lost: Tensor | None = None
-        """Number of tokens since the last rollout step that have a probability and no entropy, on the device."""
-
-    def saw(self, tokens: Tokens) -> None:
-        self._look(tokens)
-        self._count(tokens)
-        if not (self.strict or self.idle) or tokens.logp is None or tokens.old_logp is None or not tokens.size:
-            return
-        self.plans += 1
-        if tokens.logp is tokens.old_logp:
-            return
-        gap = torch.dist(tokens.logp.detach(), tokens.old_logp, p=torch.inf)
-        self.gap = gap if self.gap is None else torch.maximum(self.gap, gap)
-        if gap.device.type == "cpu":
-            self._judge(ended=False)
-
-    def _look(self, tokens: Tokens) -> None:
-        """Refuse probabilities in place of their logarithms, once."""
-        if self.looked or tokens.logp is None or not tokens.logp.numel() or torch.compiler.is_compiling():
-            return
-        self.looked = True
-        if all(_are_probabilities(x) for x in (tokens.logp, tokens.old_logp) if x is not None):
-            raise ValueError("Tokens.logp is between 0 and 1: pass log-probabilities (nats), which are 0 or less")
-
-    def _count(self, tokens: Tokens) -> None:
-        """Look for entropies of NaN. A trainer's numbers are not those of a compiled simulation, which has none."""
-        if tokens.entropy is None or tokens.logp is None or torch.compiler.is_compiling():
-            return
-        if tokens.entropy.device.type == "cpu" and not isnan(float(tokens.entropy.sum())):
-            return
-        lost = (tokens.entropy.isnan() & tokens.logp.isfinite()).sum()
-        self.lost = lost if self.lost is None else self.lost + lost
-        if lost.device.type == "cpu":
-            self._refuse()
-
-    def _refuse(self) -> None:
-        lost, self.lost = int(self.lost or 0), None
-        if lost:
-            raise ValueError(
-                f"Tokens.entropy is NaN for {lost:,} tokens with a finite logp: −Σ p·log p is NaN where a logit is "
-                "−inf, unless 0·log 0 counts as 0, as in torch.special.entr(p)"
-            )
-
-    def rollout_ended(self) -> None:
-        self._refuse()
-        if self.plans:
-            self._judge(ended=True)
-        self.plans, self.gap = 0, None
-
-    def _judge(self, ended: bool) -> None:
-        moved = self.gap is not None and float(self.gap) > SAME_POLICY
-        if moved:
-            self.idle = []
-            if self.strict:
-                _warn(
-                    f"{_names(self.strict)} strictly on-policy by its rule, but log π differs from log π_old: samples "
-                    "are used more than once, or the rollout engine computes other log-probabilities, so the entropy "
-                    "change that it balances is not the one of the update"
-                )
-                self.strict = []
-        elif ended and self.idle:
-            _warn(
-                f"{_names(self.idle)} without effect: log π equalled log π_old in all updates of a "
-                "rollout, so the rule changed no gradient; use samples for several updates, or another controller"
-            )
-            self.idle = []
-
-
-class Scheduling:
-    """Schedules of the parts of a chain, the rollout step, and the entropy of the first rollout.
-
-    That entropy counts as 1 nat until it is measured; before that no closed loop acts.
-    """
-
-    def __init__(self, parts: Sequence[Controller]) -> None:
-        self.moving: list[tuple[Controller, str, Moving]] = [
-            (part, name, schedule) for part in parts for name, schedule in part.schedules.items()
-        ]
-        self.step = -1
-        """Rollout step observed last; −1 before the first."""
-        self.total_steps: int | None = None
-        """Rollout steps of the training; None if no schedule needs it."""
-        self.initial = as_state(torch.nan)
-        """Entropy of the first rollout, (...,), nats; NaN until it is measured."""
-
-    def observe(self, stats: StepStats) -> StepStats:
-        """Set the numbers of this rollout step; return the statistics with the step, counted here if they have none."""
-        self.step = self.step + 1 if stats.step is None else stats.step
-        if self.moving:
-            whole = any(one.whole for _, _, moving in self.moving for one in moving.single)
-            self.total_steps = stats.total_steps if whole else None
-            self.initial = torch.where(self.initial.isnan(), reading(stats.entropy), self.initial)
-            self._set_numbers()
-        return replace(stats, step=self.step)
-
-    def _set_numbers(self) -> None:
-        initial = torch.where(self.initial.isnan(), 1.0, self.initial)
-        for part, name, schedule in self.moving:
-            try:
-                setattr(part, name, numbers_at(schedule, self.step, self.total_steps, initial))
-            except ValueError as error:
-                raise ValueError(f"{part.name}: {name}={error}") from None
-
-    def metrics(self) -> dict[str, Tensor]:
-        """Return the numbers of the moment as `<controller>/<hyperparameter>`, (...,) each."""
-        return {f"{part.name}/{name}": torch.as_tensor(getattr(part, name)) for part, name, _ in self.moving}
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return step and initial entropy; empty if nothing moves."""
-        if not self.moving:
-            return {}
-        total = 0 if self.total_steps is None else self.total_steps
-        return {"step": torch.tensor(self.step), "total_steps": torch.tensor(total), "initial": self.initial.clone()}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore the state and the numbers of its step."""
-        self.step, self.total_steps = int(state["step"]), int(state["total_steps"]) or None
-        self.initial = as_state(state["initial"]).clone()
-        if self.step >= 0:
-            self._set_numbers()
-
-
-def _are_probabilities(x: Tensor) -> bool:
-    """Return True if numbers differ and lie from 0 to 1; those that rounding puts above 0 are close to it."""
-    low, high = (float(each) for each in x.aminmax())
-    return 0 < low < high <= 1 and high > ROUNDED
-
-
 def _moves(loop: Controller) -> list[str]:
     """Return the actuators of a closed loop, in words."""
     return [REASONS.get(name, name) for name in str(loop.controls).split("+")]
-
-
-def _names(names: Sequence[str]) -> str:
-    return " and ".join(map(repr, names)) + (" is" if len(names) == 1 else " are")
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, CompositionWarning, stacklevel=2)

@@ -9,6 +9,7 @@ that rollout, before the plans of that step are made.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from numbers import Real
 from types import MappingProxyType
 from typing import Any, ClassVar
 from zlib import crc32
@@ -23,6 +24,7 @@ from .numbers.per_run import as_state
 from .numbers.per_run import column as column
 from .numbers.per_run import reading as reading
 from .numbers.reduce import LocalReduce
+from .numbers.resets import ResetEvery, is_due, is_whole
 from .numbers.segments import Segments
 from .numbers.support import Support
 from .plan import Plan
@@ -30,10 +32,17 @@ from .settings.allowed import allowed, complaint
 from .settings.schedules import Moving, schedule, trial_steps
 from .tokens import Tokens
 
+COUNTS = ("step", "total_steps", "epoch", "epochs", "delay")
+"""Fields of StepStats that count something."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class StepStats:
-    """Statistics that closed loops observe once per rollout step; entropies are (...,), one per leading run."""
+    """Statistics that closed loops observe once per rollout step; entropies are (...,), one per leading run.
+
+    No field carries a gradient: it is cut off. Raises TypeError if a field is no number, and ValueError on a count that
+    is none.
+    """
 
     entropy: float | Tensor
     """Mean entropy over the response tokens of the rollout (nats). NaN and ±inf leave every closed loop unchanged."""
@@ -49,6 +58,17 @@ class StepStats:
     planned: Mapping[str, float | Tensor] = field(default_factory=dict)
     """`Plan.info` summed over the updates since the last observation: the changes that controllers planned."""
 
+    def __post_init__(self) -> None:
+        for name in COUNTS:
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, Real) and float(value) >= 0 and float(value) % 1 == 0):
+                raise ValueError(f"StepStats.{name} must be a whole number, 0 or more, not {value!r}")
+        object.__setattr__(self, "entropy", _measured("entropy", self.entropy))
+        if not isinstance(self.planned, Mapping):
+            raise TypeError(f"StepStats.planned must be numbers by name, as Plan.info, not {self.planned!r}")
+        planned = {name: _measured(f"planned[{name!r}]", value) for name, value in self.planned.items()}
+        object.__setattr__(self, "planned", planned)
+
     @classmethod
     def over_ranks(cls, entropy: Tensor, reduce: LocalReduce, **others: Any) -> "StepStats":
         """Return the statistics of a rollout that lies on several ranks: its entropy is the mean over all tokens.
@@ -56,11 +76,11 @@ class StepStats:
         entropy: of this rank's response tokens, (..., N); a rank may have none. others: the fields above.
         Raises ValueError, on all ranks, if one of the others is not the same everywhere: closed loops would part.
         """
-        stats = cls(entropy=reduce.mean(entropy), **others)
+        if not isinstance(entropy, Tensor) or not entropy.ndim:
+            raise ValueError("StepStats.over_ranks takes the entropy of each token, (..., N), and makes their mean")
+        stats = cls(entropy=reduce.mean(entropy.detach()), **others)
         planned = dict(sorted(stats.planned.items()))
-        told: dict[str, Any] = {
-            name: getattr(stats, name) for name in ("step", "total_steps", "epoch", "epochs", "delay")
-        }
+        told: dict[str, Any] = {name: getattr(stats, name) for name in COUNTS}
         told["planned"] = float(crc32(repr(list(planned)).encode()))  # names, then numbers
         for values in (told, {f"planned[{name!r}]": value for name, value in planned.items()}):
             parts = [as_state(-1.0 if x is None else x).to(entropy.device).reshape(-1, 1) for x in values.values()]
@@ -70,6 +90,17 @@ class StepStats:
             if wrong := [name for name, here in zip(values, differs, strict=True) if bool(here.any())]:
                 raise ValueError(f"StepStats.{wrong[0]} differs between ranks: it must be the same on all")
         return stats
+
+
+def _measured(name: str, value: Any) -> Any:
+    """Return a number or a tensor without its gradient. Raises TypeError if it is neither."""
+    if isinstance(value, Tensor):
+        return value.detach() if value.requires_grad else value
+    try:
+        as_state(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"StepStats.{name} must be a number or a tensor, not {value!r}") from None
+    return value
 
 
 @dataclass(frozen=True)
@@ -202,6 +233,8 @@ class Controller(RuleFacts):
 
     state: ClassVar[tuple[str, ...]] = ()
     """Attributes that `observe` changes."""
+    reset_every: ResetEvery = 0
+    """Rollout steps between two resets of the reference policy to the present one; 0: it never changes."""
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         """Return the plan with this controller's rule applied."""
@@ -212,7 +245,7 @@ class Controller(RuleFacts):
 
     def resets_reference(self, step: int) -> Tensor:
         """Return True where the reference policy becomes the present policy before rollout step `step`, bool (...,)."""
-        return torch.tensor(False)
+        return is_due(self.reset_every, step)
 
     def metrics(self) -> dict[str, Tensor]:
         """Return the state for the log, (...,) each."""
@@ -232,11 +265,15 @@ class Controller(RuleFacts):
         """Raise ValueError if a hyperparameter has a value that is not allowed; subclasses call this first."""
         self.checked = True
         self._require(not isinstance(self.state, str), f"state must be a tuple of names, such as ({self.state!r},)")
+        for name in self._numeric():
+            learned = isinstance(value := getattr(self, name), Tensor) and value.requires_grad
+            self._require(not learned, f"{name} has a gradient, and a plan is plain numbers: pass {name}.detach()")
         self.move(**{key: value for key in self._numeric() if is_moving(value := getattr(self, key))})
         for hyperparameter in fields(self):  # type: ignore[arg-type]
             name = hyperparameter.name
             wrong = complaint(getattr(self, name), allowed(type(self), name))
             self._require(wrong is None, f"{name} {wrong}")
+        self._require(is_whole(self.reset_every), "reset_every must be a whole number of rollout steps")
 
     def move(self, **schedules: Any) -> None:
         """Let hyperparameters follow schedules, from their numbers at rollout step 0.

@@ -20,7 +20,6 @@ ROOMS = {
 HOME = {name: f"{room}.{name}" for room, names in ROOMS.items() for name in names.split()}
 HOME |= {
     "composition": "chaining",
-    "scheduling": "chaining",
     "constants": "numbers.per_run",
     "rule_facts": "controller",
 }

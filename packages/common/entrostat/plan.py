@@ -184,14 +184,13 @@ class Plan:
 
         logp, entropy: values of the selected tokens, (..., n). truncated_entropy: the same, if a part of the chain has
         a `support`. frozen: log π inside stop-gradients, logp itself by default.
-        Raises ValueError if a shape does not match, if an entropy that the plan has a bonus for is missing, and if a
-        sequence-level surrogate gets only part of a sequence.
+        Raises ValueError if a shape does not match, if an entropy that the plan has a bonus for is missing or has no
+        gradient while logp has one, and if a sequence-level surrogate gets only part of a sequence.
         """
         loss = self._loss(logp, entropy, index, logp.detach() if frozen is None else frozen)
         if self.truncated_coef is not None:
-            if truncated_entropy is None:
-                raise ValueError("this plan has a bonus on the truncated entropy: pass truncated_entropy to loss()")
-            loss = loss - self._at(self.truncated_coef, index) * truncated_entropy
+            entropy = _with_bonus("truncated_entropy", truncated_entropy, logp)
+            loss = loss - self._at(self.truncated_coef, index) * entropy
         return self._at(self.scale, index) * loss
 
     def loss(
@@ -225,7 +224,7 @@ class Plan:
             if self.entropy_coef is None:
                 return dlogp * scale, None
             dentropy = -scale * self._at(self.entropy_coef, index)
-            return dlogp * scale, dentropy.expand(self._required(entropy).shape)
+            return dlogp * scale, dentropy.expand(_with_bonus("entropy", entropy, logp).shape)
 
     def truncated_coefficient(self, index: Index = None) -> Tensor | None:
         """Return ∂loss/∂(truncated entropy) of each token of the slice, (..., n); None if the plan has no bonus."""
@@ -251,17 +250,12 @@ class Plan:
             raise ValueError(f"logp has {logp.shape[-1]} tokens, but the plan's slice has {s.unweighted.shape[-1]}")
         return s
 
-    def _required(self, entropy: Tensor | None) -> Tensor:
-        if entropy is None:
-            raise ValueError("this plan has an entropy bonus: pass entropy to loss()")
-        return entropy
-
     def _loss(self, logp: Tensor, entropy: Tensor | None, index: Index, frozen: Tensor) -> Tensor:
         """Return the loss of each token before its scale, without the truncated entropy."""
         s = self._checked_slice(index, frozen)
         loss = self.surrogate(logp, s)
         if self.entropy_coef is not None:
-            loss = loss - self._at(self.entropy_coef, index) * self._required(entropy)
+            loss = loss - self._at(self.entropy_coef, index) * _with_bonus("entropy", entropy, logp)
         if self.kl_coef is not None:
             coef = self._at(self.kl_coef, index)
             loss = loss + torch.where(coef != 0, coef * _gap(logp, s).abs(), 0.0)  # 0·inf is NaN
@@ -280,6 +274,20 @@ class Plan:
     def size(self) -> int:
         """Number N of tokens of the mini-batch on this rank."""
         return self.advantage.shape[-1]
+
+
+def _with_bonus(name: str, entropy: Tensor | None, logp: Tensor) -> Tensor:
+    """Return an entropy that has a bonus. Raises ValueError unless it is one for each token that the bonus can move."""
+    if entropy is None:
+        raise ValueError(f"this plan has a bonus on the {name.replace('_', ' ')}: pass {name} to loss()")
+    if entropy.shape[-1:] != logp.shape[-1:]:
+        raise ValueError(f"{name} has shape {tuple(entropy.shape)}; expected one for each token, {tuple(logp.shape)}")
+    if logp.requires_grad and not entropy.requires_grad and torch.is_grad_enabled():
+        raise ValueError(
+            f"{name} has no gradient, and this plan has a bonus on it: compute it from the logits as logp, without "
+            "detach() or no_grad()"
+        )
+    return entropy
 
 
 def _gap(logp: Tensor, s: Slice) -> Tensor:

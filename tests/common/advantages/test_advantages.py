@@ -148,9 +148,9 @@ def test_equal_rewards_have_no_advantage_whatever_they_are(name, dtype):
 
 def test_ids_and_lengths_are_one_for_each_response():
     reward, ids = torch.tensor([1.0, 0.0]), torch.tensor([0, 0])
-    with pytest.raises(ValueError, match="advantage 'grpo': 3 numbers for 2 responses"):
+    with pytest.raises(ValueError, match=r"advantage 'grpo': group_id has shape \(3,\) for 2 responses"):
         get_advantage("grpo")(reward, torch.tensor([0, 0, 0]))
-    with pytest.raises(ValueError, match="advantage 'reinforce_pp': 1 numbers for 2 responses"):
+    with pytest.raises(ValueError, match=r"advantage 'reinforce_pp': length has shape \(1,\) for 2 responses"):
         get_advantage("reinforce_pp")(reward, ids, length=torch.tensor([3]))
 
 
@@ -318,3 +318,64 @@ def test_a_reward_that_is_not_finite_is_refused(name, value):
     """It spoils its group, or is taken for no reward in silence: huggingface/trl#5773."""
     with pytest.raises(ValueError, match="a reward is not finite"):
         get_advantage(name)(torch.tensor([1.0, value, 0.0]), torch.zeros(3, dtype=torch.int64))
+
+
+SCORES = torch.tensor([1.0, 0.0, 1.0, 0.0])
+PAIRS = torch.tensor([0, 0, 1, 1])
+COMPARED = {"grpo": {}, "dr_grpo": {}, "rloo": {}, "reinforce_pp": {}, "qae": {}, "max_rl": {}, "pass_at_k k=1": {}}
+COMPARED |= {"opo": {"length": torch.ones(8)}, "gdpo": {"rewards": torch.ones(1, 8)}}
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_a_group_for_each_response_is_refused(name):
+    """Nothing was learned without a word (verl-project/verl#7581)."""
+    reward, given = SCORES.repeat(2), COMPARED[name]
+    with pytest.raises(ValueError, match=r"^group_id differs between all 8 responses, .* sample several$"):
+        get_advantage(name)(reward, torch.arange(8), **given)
+    get_advantage(name)(reward, torch.tensor([0, 1, 2, 3, 4, 5, 6, 6]), **given)
+
+
+@pytest.mark.filterwarnings("error")
+def test_of_few_responses_a_group_for_each_is_told():
+    with pytest.warns(UserWarning, match="group_id differs between all 4 responses"):
+        assert get_advantage("grpo")(SCORES, torch.arange(4)).tolist() == [0, 0, 0, 0]
+    get_advantage("grpo")(SCORES[:1], torch.arange(1))
+    get_advantage("grpo")(SCORES[:0], torch.arange(0))
+    get_advantage("nsr")(SCORES, torch.arange(4))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda f: f(SCORES.tolist(), PAIRS), "reward must be a tensor with a number for each response, not list"),
+        (lambda f: f(SCORES[0], PAIRS), "reward must be a tensor with a number for each response, not a single number"),
+        (lambda f: f(SCORES, ["a", "a", "b", "b"]), "group_id must be a tensor of integers, not list: number the prom"),
+        (lambda f: f(SCORES, PAIRS.double()), r"group_id must be a tensor of integers, not of torch\.float64"),
+        (lambda f: f(SCORES, group_id=PAIRS.numpy()), "group_id must be a tensor of integers, not ndarray"),
+    ],
+)
+def test_what_is_no_tensor_of_its_kind_is_named_in_one_line(call, said):
+    with pytest.raises(TypeError, match=f"^advantage 'grpo': {said}"):
+        call(get_advantage("grpo"))
+
+
+def test_a_column_of_rewards_is_refused():
+    with pytest.raises(ValueError, match=r"^advantage 'grpo': group_id has shape \(4,\) for 1 responses$"):
+        get_advantage("grpo")(SCORES[:, None], PAIRS)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'lengths'"):
+        get_advantage("opo")(SCORES, PAIRS, lengths=torch.ones(4))
+
+
+@pytest.mark.parametrize("name", ["grpo", "dr_grpo", "rloo", "qae", "max_rl", "pass_at_k variant=best"])
+@pytest.mark.parametrize("scale", [0.1, 1.0, 600.1, 1e6])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_rounding_is_no_difference_between_rewards(name, scale, dtype):
+    """Sums of the same parts in another order differ in the last place (NVIDIA-NeMo/RL#4161)."""
+    reward = torch.tensor([scale] * 8, dtype=dtype)
+    reward[3] = torch.nextafter(reward[3], 2 * reward[3])
+    group = torch.zeros(8, dtype=torch.long)
+    assert not get_advantage(name)(reward, group).any()
+    reward[5] *= 1.1
+    found = get_advantage(name)(reward, group)
+    assert found.argmax() == 5
+    assert found[5] > 1e-3

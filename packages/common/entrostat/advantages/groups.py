@@ -1,5 +1,7 @@
 """Advantages relative to the group, or of a verdict alone."""
 
+import warnings
+
 import torch
 from torch import Tensor
 
@@ -9,22 +11,44 @@ from .registry import Groups, needed, register
 
 STD_EPS = 1e-6
 """Number added to a standard deviation before dividing by it."""
+ROUNDING = 4
+"""Units in the last place by which equal rewards may differ, as sums of the same parts in another order do."""
 VARIANCE_EPS = 1e-8
 """Number added to a variance over tokens before its root, as verl does."""
 WHITENED = ("tokens", "responses")
+MANY = 8
+"""Responses among which at least two to one prompt are expected; of fewer, a filter may leave one to each."""
+
+
+def groups_of(group_id: Groups) -> Segments:
+    """Return the groups of responses. If each response has a group of its own, warn; raise ValueError from MANY on."""
+    groups = as_segments(group_id)
+    if groups.count > 1 and groups.count == groups.index.numel():
+        told = (
+            f"group_id differs between all {groups.count} responses, so that none has another to be compared with and "
+            "all advantages are 0: give responses to one prompt the same group_id, and sample several"
+        )
+        if groups.count >= MANY:
+            raise ValueError(told)
+        warnings.warn(told, stacklevel=4)
+    return groups
 
 
 def centred_rewards(reward: Tensor, group_id: Groups) -> tuple[Tensor, Segments]:
-    """Return R − group mean, (..., n), and the groups. Exactly 0 if all responses of a group have the same reward."""
-    groups = as_segments(group_id)
+    """Return R − group mean, (..., n), and the groups. Exactly 0 if all responses of a group have the same reward.
+
+    Rewards that differ by rounding alone are the same. Warns or raises ValueError as `groups_of`.
+    """
+    groups = groups_of(group_id)
     above = reward - groups.spread(groups.pick(reward))
+    above = above.where(above.abs() > ROUNDING * torch.finfo(reward.dtype).eps * reward.abs(), 0.0)
     return above - groups.spread(groups.mean(above)), groups
 
 
 def per_deviation(centred: Tensor, groups: Segments) -> Tensor:
-    """Return 1 / (unbiased standard deviation of the group + 1e-6), (..., n)."""
+    """Return 1 / (unbiased standard deviation of the group + 1e-6), (..., n); 0 for a group without differences."""
     variance = groups.sum(centred**2) / (groups.size - 1).clamp(min=1)
-    return groups.spread(1 / (variance.sqrt() + STD_EPS))
+    return groups.spread((variance > 0) / (variance.sqrt() + STD_EPS))
 
 
 @register("grpo", source="Shao et al. 2024 (GRPO)")
@@ -138,7 +162,7 @@ def opo(reward: Tensor, group_id: Groups, *, length: Tensor | None = None) -> Te
     length: number of tokens of each response, (n,) or (..., n). Raises ValueError if it is not given.
     """
     weight = needed("opo", "length", length).to(reward)
-    groups = as_segments(group_id)
+    groups = groups_of(group_id)
     tokens = groups.sum(weight.expand(reward.shape))
     above = reward - groups.spread(groups.pick(reward))
     return above - groups.spread(groups.sum(weight * above) / tokens.clamp(min=1))

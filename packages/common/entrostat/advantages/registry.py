@@ -54,11 +54,9 @@ def register(name: str, **about: Any) -> Callable[[Advantage], Advantage]:
         @wraps(function)
         def computed(reward: Tensor, *args: Any, **kwargs: Any) -> Tensor:
             _check(name, kwargs)
+            _check_tensors(name, reward, *args[:1], **kwargs)
             if not torch.compiler.is_compiling() and not bool(reward.isfinite().all()):
                 raise ValueError(f"advantage {name!r}: a reward is not finite; give such a response the reward 0")
-            for ids in (*args[:1], kwargs.get("group_id"), kwargs.get("length")):
-                if isinstance(ids, Tensor) and ids.shape[-1:] != reward.shape[-1:]:
-                    raise ValueError(f"advantage {name!r}: {len(ids)} numbers for {reward.shape[-1]} responses")
             # 1 / STD_EPS is beyond half precision, and booleans have no mean
             wide = reward.to(torch.promote_types(reward.dtype, torch.float32))
             found = torch.as_tensor(function(wide, *args, **kwargs))
@@ -134,6 +132,24 @@ def _check(name: str, given: Mapping[str, Any]) -> None:
     for key, (_, allowed) in REGISTRY[name].hyperparameters.items():
         if wrong := complaint(given.get(key), allowed):
             raise ValueError(f"{key} of the advantage {name!r} {wrong}; got {given[key]}")
+
+
+def _check_tensors(name: str, reward: Any, group_id: Any = None, **others: Any) -> None:
+    """Raise TypeError or ValueError unless rewards, groups and lengths are tensors of as many numbers."""
+    if not isinstance(reward, Tensor) or not reward.ndim:
+        what = "a single number" if isinstance(reward, Tensor) else type(reward).__name__
+        raise TypeError(f"advantage {name!r}: reward must be a tensor with a number for each response, not {what}")
+    given = {"group_id": group_id, "length": others.get("length")}
+    for key, value in given.items():
+        if value is None or isinstance(value, Segments):
+            continue
+        if not isinstance(value, Tensor) or (key == "group_id" and value.is_floating_point()):
+            what = f"of {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
+            raise TypeError(f"advantage {name!r}: {key} must be a tensor of integers, not {what}: number the prompts")
+        if value.shape[-1:] != reward.shape[-1:]:
+            raise ValueError(
+                f"advantage {name!r}: {key} has shape {tuple(value.shape)} for {reward.shape[-1]} responses"
+            )
 
 
 def needed(name: str, keyword: str, value: Tensor | None) -> Tensor:

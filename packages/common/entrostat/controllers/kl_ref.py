@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
 from ..controller import Context, Controller
 from ..numbers.kl import Estimator
 from ..numbers.per_run import column
-from ..numbers.resets import ResetEvery, is_due, is_whole
+from ..numbers.resets import ResetEvery
 from ..plan import Plan
 from ..registry import register
 from ..settings.hyperparameters import NotNegative
@@ -37,16 +35,9 @@ class KLRef(Controller):
     initial_only: ClassVar = ("reset_every",)
     anchored = True
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(is_whole(self.reset_every), "reset_every must be a whole number of rollout steps")
-
     @property
     def needs(self) -> frozenset[str]:
         return frozenset({"ref_logp"})
-
-    def resets_reference(self, step: int) -> Tensor:
-        return is_due(self.reset_every, step)
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         beta = column(self.beta, context.tokens.advantage)

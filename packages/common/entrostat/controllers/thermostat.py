@@ -26,7 +26,7 @@ from ..numbers.delayed_plant import LONGEST, DelayedPlant
 from ..numbers.kl import log_ratio
 from ..numbers.per_run import as_state, column, reading
 from ..numbers.plant import Plant
-from ..numbers.resets import ResetEvery, is_due, is_whole
+from ..numbers.resets import ResetEvery
 from ..numbers.water_level import water_level
 from ..plan import Plan, rounding
 from ..registry import register
@@ -89,7 +89,8 @@ class Thermostat(Controller):
     k: Annotated[Number, "(0, 2)"] = 0.1
     """Part of the error to remove in a rollout step; the loop is stable below 2."""
     rate: Annotated[Number, "(0, inf]"] = 0.02
-    """Upper limit for the planned entropy change of a rollout step (nats); inf disables it."""
+    """Upper limit for the planned entropy change of a rollout step (nats); inf disables it. For a rise alone where the
+    actuator only raises the entropy."""
     bonus_max: Positive = 1.0
     """Upper limit of |μ|."""
     anchor_max: Positive = 1.0
@@ -123,7 +124,6 @@ class Thermostat(Controller):
         super().__post_init__()
         whole = torch.as_tensor(self.delay).double().frac() == 0
         self._require(whole, "delay must be a whole number of rollout steps")
-        self._require(is_whole(self.reset_every), "reset_every must be a whole number of rollout steps")
         idle = as_state(self.reset_every) == 0
         self._require(self.anchored | idle, "reset_every needs mode anchor or anchor+bonus: others have no reference")
         ordered = as_state(self.temperature_min) <= as_state(self.temperature_max)
@@ -158,11 +158,13 @@ class Thermostat(Controller):
         return self.mode.startswith("anchor")
 
     @property
+    def _only_raises(self) -> bool:
+        """True if the actuator cannot lower the entropy: how fast it falls to the target is the task's affair."""
+        return self.mode == "anchor" or (self.mode == "bonus" and self.one_sided)
+
+    @property
     def temperature(self) -> Tensor | None:
         return self.heat if self.mode == "temperature" else None
-
-    def resets_reference(self, step: int) -> Tensor:
-        return is_due(self.reset_every, step)
 
     def observe(self, stats: StepStats) -> None:
         entropy = reading(stats.entropy)
@@ -233,9 +235,11 @@ class Thermostat(Controller):
         """Return the mean flow wanted from one update, float64 (...,), nats per unit of κ; 0 before any observation."""
         error = torch.nan_to_num(as_state(self.target) - self.plant.entropy, nan=0.0)
         rate, asked = as_state(self.rate), self.k * error
-        change = asked.clamp(min=-rate, max=rate) - self.plant.drift
+        limited = asked.clamp(max=rate) if self._only_raises else asked.clamp(min=-rate, max=rate)
+        change = limited - self.plant.drift
         away = (asked.abs() > rate) & (change * error < 0)  # a drift towards a far target is welcome
-        return torch.where(away, 0.0, change) / (self.plant.gain * self.updates)
+        freely = asked.clamp(max=0.0) if self._only_raises else torch.zeros_like(asked)
+        return torch.where(away, freely, change) / (self.plant.gain * self.updates)
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         acts = {

@@ -23,9 +23,10 @@ import torch
 from torch import Tensor
 
 from ..by_name import make
-from ..chaining import Chain, CompositionWarning, SampleWatch, chain
+from ..chaining import Chain, chain
 from ..controller import Controller
 from ..reads import trial_tokens
+from ..sample_watch import CompositionWarning, SampleWatch
 from ..tokens import Tokens
 from .packing import turns
 from .splitting import compares_tokens

@@ -9,7 +9,9 @@
 Written for TRL 1.16. Shapes: B responses of a micro-batch, T their padded length, N packed response tokens.
 """
 
+import copy
 import dataclasses
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -151,6 +153,9 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         }
         require_fields(self.controller, available, "this trainer", hints)
         check_resets(self.controller, steps // every * self.num_iterations)
+        if not hasattr(self.train_dataset, "__len__"):  # a stream has no epochs, which a rule may need
+            first = StepStats(entropy=1.0, step=0, total_steps=self.args.max_steps, epoch=1)
+            copy.deepcopy(self.controller).observe(first)
         rollout, group = self.args.per_device_train_batch_size * steps, self.args.num_generations
         assert group is not None
         if "group_id" in self.controller.needs and (steps != every or rollout % group):
@@ -200,9 +205,9 @@ class EntrostatGRPOTrainer(GRPOTrainer):
             StepStats(
                 entropy=mean,
                 step=state.global_step // updates,
-                total_steps=max(state.max_steps // updates, 1),
+                total_steps=max(state.max_steps // updates, 1) if (state.max_steps or 0) > 0 else None,
                 epoch=int(state.epoch or 0) + 1,
-                epochs=state.num_train_epochs,
+                epochs=state.num_train_epochs if state.num_train_epochs < sys.maxsize else None,  # of a stream
                 delay=0,
                 planned=self._planned,
             )

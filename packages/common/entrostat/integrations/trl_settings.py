@@ -67,7 +67,7 @@ def check_resets(controller: Chain, updates: int) -> None:
     updates: optimizer steps per rollout.
     """
     for part in controller.parts:
-        if every := int(as_state(getattr(part, "reset_every", 0)).max()):
+        if every := int(as_state(part.reset_every).max()):
             raise ValueError(
                 f"{part.name}: TRL resets the reference itself: leave reset_every 0, and set GRPOConfig.sync_ref_model "
                 f"to True, ref_model_mixup_alpha to 1.0 and ref_model_sync_steps to {every * updates}"

@@ -116,7 +116,7 @@ class Settings:
                 raise ValueError(f"{key}: verl's actor.loss_agg_mode decides how tokens are averaged")
         controller = make(self.spec, self.preset, **self.args)
         for part in controller.parts:
-            if getattr(part, "reset_every", 0):
+            if part.reset_every:
                 raise ValueError(
                     f"{part.name}: verl never changes its reference policy: set reset_every to 0; to reset it, start a "
                     "new run from a checkpoint (actor_rollout_ref.model.path)"
