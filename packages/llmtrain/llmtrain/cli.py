@@ -23,6 +23,7 @@ from entrostat.settings.commandline import one_line_errors
 from entrostat.settings.commandline_help import overview
 
 from .process.cores import wait_briefly
+from .process.heap import keep_freed_memory
 from .process.local_ranks import announce_end, is_first, is_worker
 from .process.stop_signals import ending
 from .process.text import signal_name
@@ -93,7 +94,12 @@ def command(args: list[str]) -> int:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run a command line; return its exit code. The process of a rank ends here with that code."""
+    """Run a command line; return its exit code. The process of a rank ends here with that code.
+
+    args: None takes the command line of this process, which is then a program of its own and keeps freed memory.
+    """
+    if args is None:
+        keep_freed_memory()
     with ending(_say_end):
         if not is_worker():
             return command(args)

@@ -129,10 +129,10 @@ def test_it_says_what_it_is_doing(sick, capsys):
 @pytest.mark.slow
 def test_a_hanging_check_costs_its_limit(sick):
     began = time.monotonic()
-    found = examine(sick("hang", 1.5))
+    found = examine(sick("hang", 8))  # time for a process to start on a busy machine
     assert time.monotonic() - began < 50, "it would end after a minute"
     assert found.verdict == "hangs"
-    assert "no answer within 1.5 s" in found.cause
+    assert "no answer within 8 s" in found.cause
     assert "waiting for the others" in found.cause
     assert "--timeout" in found.fix
 

@@ -85,7 +85,7 @@ def test_the_log_of_another_trainer(tmp_path, capsys):
     (tmp_path / "chart.csv").write_text("\n".join(lines))
     assert law([str(tmp_path / "chart.csv"), "--json", str(tmp_path / "n.json")]) == 0
     said = capsys.readouterr().out
-    assert "b: CSV export of W&B, 60 steps; renamed: actor/entropy → entropy, critic/score/mean → reward" in said
+    assert "b: CSV, 60 steps; renamed: actor/entropy → entropy, critic/score/mean → reward" in said
     assert "kept under their own names: mine" in said
     assert f"figure: {tmp_path / 'chart.csv'}.law.png" in said
     numbers = json.loads((tmp_path / "n.json").read_text())
@@ -94,3 +94,20 @@ def test_the_log_of_another_trainer(tmp_path, capsys):
     (tmp_path / "lines.jsonl").write_text('{"step": 1, "data": {"critic/score/mean": 0.5}}\n')
     with pytest.raises(ValueError, match=r"lines .*'entropy' .*--actor\.entropy_coef 0"):
         law([str(tmp_path / "lines.jsonl")])
+
+
+def test_another_metric_as_the_entropy(tmp_path, capsys):
+    """The law of the named entropy, in bits, is that of its values in nats."""
+    rows = zip(STEPS.tolist(), FALLING.tolist(), strict=True)
+    lines = [
+        {"step": s, "entropy": 1.0 + s / 100, "ent/bits": h / np.log(2), "reward": 0.9 - 0.2 * np.exp(h)}
+        for s, h in rows
+    ]
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert law([str(path), "--entropy", "ent/bits", "--json", str(tmp_path / "n.json")]) == 0
+    (numbers,) = json.loads((tmp_path / "n.json").read_text())
+    assert (numbers["a"], numbers["b"]) == pytest.approx((0.2, 0.9))
+    assert "ent/bits is in bits by its name" in " ".join(capsys.readouterr().out.split())
+    with pytest.raises(ValueError, match="has logged no 'typo'; its metrics: ent/bits, entropy, reward"):
+        law([str(path), "--entropy", "typo"])

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ import pytest
 from entrostat.about.lineup import Entry, entries
 from entrostat.settings.plain_yaml import dump_yaml
 from llmtrain.cli import main
+from llmtrain.policy.checkpoint import checkpoints, step_of
 from llmtrain.settings.nested import to_dict
 from llmtrain.studies.leaderboard_runs import configurations, done
 
@@ -112,14 +114,30 @@ def test_a_last_evaluation_that_was_missed_is_made_up_for(command, tmp_path):
     assert measured[0] == measured[1]
 
 
-@pytest.mark.long
-def test_no_run_outlives_it(small, tmp_path):
-    psutil = pytest.importorskip("psutil")
-    (tmp_path / "long.yaml").write_text(dump_yaml(to_dict(replace(small, steps=10_000))))
+@pytest.fixture
+def board(small, tmp_path):
+    """A leaderboard with a run of 10,000 steps that has taken three."""
+    (tmp_path / "long.yaml").write_text(dump_yaml(to_dict(replace(small, steps=10_000, save_every=10_000))))
     args = ["--config", str(tmp_path / "long.yaml"), "--only", "grpo", "--out", str(tmp_path / "b"), "--seeds", "1"]
     board = subprocess.Popen([sys.executable, "-m", "llmtrain", "leaderboard", *args], stdout=subprocess.DEVNULL)
     metrics = tmp_path / "b" / "ppo" / "0" / "metrics.jsonl"
     wait_for(lambda: metrics.exists() and metrics.read_text().count("\n") > 3)
+    yield board
+    board.kill()
+    board.wait()
+
+
+def test_a_signal_lets_its_runs_save(board, tmp_path):
+    board.terminate()
+    assert board.wait(120) == 128 + signal.SIGTERM
+    run = tmp_path / "b" / "ppo" / "0"
+    (saved,) = checkpoints(run)
+    assert step_of(saved) == len((run / "metrics.jsonl").read_text().splitlines()) > 3
+
+
+@pytest.mark.long
+def test_no_run_outlives_it(board):
+    psutil = pytest.importorskip("psutil")
     (run,) = psutil.Process(board.pid).children()
     board.kill()
     board.wait()

@@ -8,7 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from llmtrain.policy.model import build_tiny
 from llmtrain.policy.policy import Policy
-from llmtrain.policy.precision import compute_in_bf16
+from llmtrain.policy.precision import advice, compute_in_bf16, rate, slow_bf16
 from llmtrain.policy.tokenizer import build_char_tokenizer
 from llmtrain.rollout.hf import HFRollout
 from llmtrain.sequences.batch import Batch
@@ -112,3 +112,11 @@ def test_weights_that_moved_are_cast_anew():
         for parameter in model.parameters():
             parameter.mul_(0.5)
     assert not torch.equal(logp()[:1], before[:1])
+
+
+def test_a_processor_that_is_slow_in_bf16_is_told_of():
+    told = "this processor multiplies at 32 GFLOP/s in bf16 and at 108 in fp32: training is faster without engine.bf16"
+    assert advice(bf16=31.7, fp32=108.4) == told
+    assert advice(bf16=204.0, fp32=91.0) == ""
+    assert slow_bf16("cuda") == ""
+    assert 1e8 < rate(torch.float32) < 1e13

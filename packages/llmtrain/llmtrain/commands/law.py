@@ -3,6 +3,7 @@
     llmtrain law runs/demo/grpo                                table, runs/demo/grpo/law.png, warnings
     llmtrain law runs/demo/* --out laws.png --json laws.json   several runs in one picture
     llmtrain law runs/x --against eval/pass@1                  another metric instead of the reward
+    llmtrain law verl.log --entropy actor/entropy_loss         another metric as the entropy
     llmtrain law verl.log                                      the log of another trainer; figure verl.log.law.png
 
 Works on runs of trainer and simulator, and on logs of other trainers (docs/studies.md).
@@ -11,14 +12,17 @@ Works on runs of trainer and simulator, and on logs of other trainers (docs/stud
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE
 from rich.table import Table
 
+from entrostat.logs.foreign import units
 from entrostat.logs.foreign.foreign_runs import HELP
+from entrostat.logs.foreign.metric_names import ENTROPY_HELP, renamed
 from entrostat.settings.commandline import Arguments, writing
 from entrostat.settings.commandline_help import tell
 
@@ -35,6 +39,7 @@ def main(args: list[str]) -> int:
     parser = Arguments(prog="llmtrain law", description=main.__doc__, epilog=HELP)
     parser.add_argument("runs", nargs="+", help="run folders, or logs of other trainers")
     parser.add_argument("--against", default="reward", help="metric of metrics.jsonl instead of the reward")
+    parser.add_argument("--entropy", metavar="NAME", help=ENTROPY_HELP)
     parser.add_argument("--share", type=float, default=0.15, help="share at the start of a run that predicts the rest")
     parser.add_argument("--out", help="one figure of all runs; by default law.png in each folder, FILE.law.png")
     parser.add_argument("--json", help="file to write all numbers to")
@@ -44,7 +49,8 @@ def main(args: list[str]) -> int:
     from ..studies.law_figure import figure
     from ..studies.law_fit import fit_run
 
-    runs = {path: Run.read_all(path) for path in given.runs}
+    named = {"entropy": given.entropy} if given.entropy else {}
+    runs = {path: [_renamed(run, named) for run in Run.read_all(path)] for path in given.runs}
     laws = {path: [fit_run(run, given.against, given.share) for run in some] for path, some in runs.items()}
     found = [one for path in given.runs for one in laws[path]]
     pictures = {picture(given.out): found} if given.out else {_own(path): some for path, some in laws.items()}
@@ -59,12 +65,19 @@ def main(args: list[str]) -> int:
     Console().print(table(found))
     for run in (run for some in runs.values() for run in some if run.imported):
         print(f"imported: {run.name}: {run.imported}")
+    if converted := units.told(named):
+        print(converted)
     for one in found:
         for text in one.warnings:
             tell(f"warning: {one.name}: {text}", sys.stderr)
     for path in pictures:
         print(f"figure: {path}")
     return 0
+
+
+def _renamed(run: Run, named: Mapping[str, str]) -> Run:
+    """Return a run with the metrics that the user names, {ours: theirs}, under entrostat's names."""
+    return replace(run, metrics=renamed(run.name, run.metrics, named)) if named else run
 
 
 def _own(path: str) -> Path:

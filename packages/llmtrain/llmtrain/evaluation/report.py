@@ -12,6 +12,8 @@ from .correlations import Correlation
 from .outcomes import Interval
 from .records import Record
 
+Columns = list[tuple[str, Callable[[Record], str]]]
+"""Headings of a table, and what stands under them for a record."""
 MISSING = "–"
 """Text for a missing number."""
 NOTES = """\
@@ -28,33 +30,55 @@ NOTES = """\
 
 
 def table(records: Sequence[Record], ks: Sequence[int] = ()) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and one row per record. ks: values of k for pass@k and maj@k; each benchmark's n if empty."""
-    columns: list[tuple[str, Callable[[Record], str]]] = [
-        ("benchmark", lambda r: r.source),
+    """Return the headings and one row per record of all numbers. ks: as in `tables`."""
+    (_, (headings, rows)), *others = tables(records, ks)
+    return (
+        headings + [name for _, (names, _) in others for name in names[1:]],
+        [row + [cell for _, (_, cells) in others for cell in cells[at][1:]] for at, row in enumerate(rows)],
+    )
+
+
+def tables(records: Sequence[Record], ks: Sequence[int] = ()) -> list[tuple[str, tuple[list[str], list[list[str]]]]]:
+    """Return three tables, each with its title, headings and one row per record, which begins with the benchmark.
+
+    ks: values of k for pass@k and maj@k; each benchmark's n if empty.
+    """
+    scores: Columns = [
         ("questions", lambda r: str(r.questions)),
         ("samples", lambda r: _sampling(r.sampling)),
         ("avg@n", lambda r: _interval(r.avg)),
     ]
     for k in ks or [None]:  # type: ignore[list-item]
-        columns += [
+        scores += [
             (f"pass@{k or 'n'}", lambda r, k=k: _interval(r.pass_at.get(k or r.samples))),  # type: ignore[misc]
             (f"maj@{k or 'n'}", lambda r, k=k: _interval(r.maj_at.get(k or r.samples))),  # type: ignore[misc]
         ]
-    columns += [
+    responses: Columns = [
         ("length", lambda r: f"{r.length['mean']:.0f}"),
         ("finished", lambda r: f"{r.finished:.1%}"),
+        ("n-grams", lambda r: number(r.ngram_diversity.mean)),
+        ("Self-BLEU", lambda r: number(r.self_bleu.mean)),
+        ("reflective", lambda r: f"{r.reflective:.2f} ({r.reflective_share:.0%})"),
+    ]
+    policy: Columns = [
         ("entropy", lambda r: number(r.entropy)),
         ("prompt entropy", lambda r: number(r.prompt_entropy.mean)),
         ("ratio", lambda r: number(r.prompt_entropy_ratio)),
         ("ρ", lambda r: number(r.prompt_entropy_spearman, "+.2f")),
-        ("n-grams", lambda r: number(r.ngram_diversity.mean)),
-        ("Self-BLEU", lambda r: number(r.self_bleu.mean)),
-        ("reflective", lambda r: f"{r.reflective:.2f} ({r.reflective_share:.0%})"),
         ("AUROC", lambda r: number(r.calibration.auroc)),
         ("gap", lambda r: number(r.calibration.gap, "+.3f")),
         ("ECE", lambda r: number(r.calibration.ece)),
     ]
-    return [name for name, _ in columns], [[cell(record) for _, cell in columns] for record in records]
+    return [
+        (
+            title,
+            (
+                ["benchmark", *(name for name, _ in columns)],
+                [[record.source, *(cell(record) for _, cell in columns)] for record in records],
+            ),
+        )
+        for title, columns in (("Scores", scores), ("Responses", responses), ("Entropy and certainty", policy))
+    ]
 
 
 def number(x: float, form: str = ".3f") -> str:
@@ -82,7 +106,10 @@ def markdown(
         for group in record.difficulty
         if group.questions
     ]
-    parts = [f"# {title}", _grid(*table(records, ks)), NOTES.rstrip()]
+    parts = [f"# {title}"]
+    for name, grid in tables(records, ks):
+        parts += [f"## {name}", _grid(*grid)]
+    parts += ["## What the columns mean", NOTES.rstrip()]
     reasons = [f"- {r.source}: {r.calibration.reason}, so no AUROC." for r in records if r.calibration.reason]
     parts += ["\n".join(reasons)] if reasons else []
     if difficulty:

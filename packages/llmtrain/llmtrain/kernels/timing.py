@@ -77,7 +77,7 @@ def inputs(case: Case, seed: int = 0, weight: Tensor | None = None) -> tuple[Ten
     spec = "clip_free+entropy_bonus" if case.entropy else "clip_free"
     old, advantage = old.to(case.device), advantage.to(case.device)
     settings: dict[str, Any] = {"coef": 0.01} if case.entropy else {}
-    plan = make(spec, **settings).plan(Tokens(logp=old, old_logp=old, advantage=advantage, entropy=old))
+    plan = make(spec, **settings).plan(Tokens(logp=old, old_logp=old, advantage=advantage, entropy=-old))
     return hidden.to(dtype).requires_grad_(), weight.requires_grad_(), targets, plan
 
 

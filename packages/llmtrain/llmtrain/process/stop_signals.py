@@ -4,8 +4,9 @@ import os
 import signal
 import stat
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from subprocess import Popen
 from typing import Any
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -61,6 +62,28 @@ class StopSignal:
         self.number = number
         if number == signal.SIGHUP:
             _leave_terminal()
+
+
+@contextmanager
+def passing_on(running: Collection[Popen[bytes]]) -> Iterator[list[int]]:
+    """Send the signals that arrive in the block on to the processes that run, and yield the list of their numbers.
+
+    The processes are sessions of their own, so that a terminal's Ctrl-C reaches each once.
+    """
+    arrived: list[int] = []
+
+    def pass_on(number: int, frame: Any) -> None:
+        arrived.append(number)
+        for process in tuple(running):
+            if process.poll() is None:
+                process.send_signal(number)
+
+    heeded = [number for number in STOPPING if signal.getsignal(number) != signal.SIG_IGN]
+    previous = {number: signal.signal(number, pass_on) for number in heeded} if _in_main_thread() else {}
+    try:
+        yield arrived
+    finally:
+        restore(previous)
 
 
 def restore(handlers: Handlers) -> None:

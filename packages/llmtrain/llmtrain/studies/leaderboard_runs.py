@@ -16,6 +16,7 @@ from entrostat.settings.plain_yaml import dump_yaml
 from ..policy.checkpoint import checkpoints, step_of
 from ..process.local_ranks import PARENT
 from ..process.progress import Bar
+from ..process.stop_signals import passing_on
 from ..settings.config import TrainConfig
 from ..settings.nested import to_dict
 from ..training.run import run_config
@@ -85,16 +86,26 @@ def train_all(configs: Sequence[TrainConfig], workers: int, logs: Path | None) -
 
 
 def run_all(configs: Sequence[TrainConfig], workers: int) -> Failures:
-    """Train the unfinished runs, `workers` at a time, each in its own process with output in <run>.log."""
+    """Train the unfinished runs, `workers` at a time, each in its own process with output in <run>.log.
+
+    A signal that stops this process reaches the runs, which save what they have; then it ends here too.
+    """
     left = [config for config in configs if not ended(config)]
     if left:
         warm_up(left[0])
     failures: Failures = {}
-    with Bar("leaderboard", len(configs), len(configs) - len(left)) as bar, ThreadPoolExecutor(workers) as pool:
-        tasks = {pool.submit(_run, config): config for config in left}
+    running: set[subprocess.Popen[bytes]] = set()
+    with (
+        passing_on(running) as arrived,
+        Bar("leaderboard", len(configs), len(configs) - len(left)) as bar,
+        ThreadPoolExecutor(workers) as pool,
+    ):
+        tasks = {pool.submit(_run, config, running, arrived): config for config in left}
         try:
             for task in as_completed(tasks):
                 said = task.result()
+                if arrived:
+                    continue
                 if said:
                     failures[tasks[task].out] = said
                 bar.show(advance=1)
@@ -102,6 +113,8 @@ def run_all(configs: Sequence[TrainConfig], workers: int) -> Failures:
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+    if arrived:
+        raise SystemExit(128 + arrived[0])
     return failures
 
 
@@ -114,8 +127,10 @@ def warm_up(config: TrainConfig) -> None:
         start_model(config, display)
 
 
-def _run(config: TrainConfig) -> str:
-    """Train or resume a run, and return its error, or "" if it finished."""
+def _run(config: TrainConfig, running: set[subprocess.Popen[bytes]], arrived: Sequence[int]) -> str:
+    """Train or resume a run, unless a signal has arrived, and return its error, or "" if it finished."""
+    if arrived:
+        return ""
     folder = Path(config.out)
     folder.parent.mkdir(parents=True, exist_ok=True)
     asked = folder.with_suffix(".yaml")
@@ -126,8 +141,13 @@ def _run(config: TrainConfig) -> str:
     program = [sys.executable, "-m", "llmtrain", *command]
     ours = os.environ | {PARENT: str(os.getpid())}  # the run stops when this process ends
     with folder.with_suffix(".log").open("w") as log:
-        ended = subprocess.run(program, stdout=log, stderr=subprocess.STDOUT, env=ours)
-    if ended.returncode == 0:
+        run = subprocess.Popen(program, stdout=log, stderr=subprocess.STDOUT, env=ours, start_new_session=True)
+        running.add(run)
+        for number in arrived:  # while it was being started: it has nothing to save yet
+            run.send_signal(number)
+        code = run.wait()
+        running.discard(run)
+    if code == 0:
         return ""
     lines = folder.with_suffix(".log").read_text().strip().splitlines()
-    return lines[-1] if lines else f"ended with {ended.returncode}"
+    return lines[-1] if lines else f"ended with {code}"

@@ -34,7 +34,7 @@ def keeps_groups(config: TrainConfig) -> bool:
 
 def check_resets(config: TrainConfig) -> None:
     """Raise ValueError if a reset of the reference policy is asked for that cannot be, or on which nothing depends."""
-    periods = {part.name: int(getattr(part, "reset_every", 0)) for part in make_controller(config).parts}
+    periods = {part.name: int(part.reset_every) for part in make_controller(config).parts}
     asked = next((f"{name}.reset_every {every}" for name, every in periods.items() if every), "")
     if asked and config.engine.name == "deepspeed" and config.engine.zero_stage == 3:
         raise ValueError(f"{asked} needs engine.zero_stage 2 or lower, with whole weights on every rank to copy; got 3")

@@ -107,9 +107,12 @@ def _file_of(module: str) -> str:
 def prepare(config: TrainConfig, resuming: bool) -> None:
     """Prepare a run once for all ranks: say what it is; check the checkpoint, or clear the folder and warm up."""
     from ..policy.checkpoint import check_whole, latest, recover, step_of, strays
+    from ..policy.precision import slow_bf16
     from .display import WarmUpDisplay, opening
     from .warmup import start_model
 
+    if config.engine.bf16 and (told := slow_bf16(config.device)):
+        print(told, file=sys.stderr)
     if resuming:
         recover(config.out)
         for name in strays(config.out):

@@ -31,6 +31,7 @@ from ..policy.retention import to_keep
 from ..process.clock import Clock
 from ..process.cores import cpus, threads_that_help
 from ..process.gpu_memory import empty_cache
+from ..process.heap import give_back
 from ..process.stop_signals import StopSignal, restore
 from ..rollout.hf import stop_ids
 from ..rollout.make import make_rollout_engine
@@ -327,6 +328,7 @@ class Trainer:
     def _train_step(self) -> dict[str, float]:
         parts: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(Step)}
         metrics = Step(**parts).take(self.step)
+        give_back(self.step)
         if self.config.guard.does("roll_back"):
             metrics["guard/roll_backs"] = float(self.roll_backs)
         return metrics
