@@ -8,8 +8,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
+hypothesis.settings.register_profile("steady", deadline=None, derandomize=True)  # a busy machine is no failure
+hypothesis.settings.load_profile("steady")
 IN_MEMORY = Path("/dev/shm")
 """Folder for temporary files: checkpoints are flushed to the disk, and on a slow one the tests mostly wait for it."""
 ROOM = 6 << 30
@@ -19,8 +22,8 @@ if "TMPDIR" not in os.environ and IN_MEMORY.is_dir() and shutil.disk_usage(IN_ME
 
 RERUNS = 1
 """Second attempts of a test in a browser: Chromium and its server share the machine with other tests."""
-
-
+SLOW = Path(__file__).with_name("slow.txt")
+"""Tests that are slow as measured by slow_list.py, besides those marked in their files."""
 SELDOM = 10_000
 """New objects after which young garbage is collected; Python's own number, 700, costs an eighth of the quick tests."""
 thaw = gc.unfreeze
@@ -56,10 +59,16 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run files with slow tests first, so that none is left over for one worker; rerun tests in a browser once."""
+    """Run files with slow tests first, so that none is left over for one worker; mark what tests/slow.txt lists.
+
+    Tests in a browser are run once more if they fail.
+    """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+    listed = {*SLOW.read_text(encoding="utf-8").splitlines()}
     for item in items:
+        if item.nodeid in listed:
+            item.add_marker(pytest.mark.slow)
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
             item.add_marker(pytest.mark.flaky(reruns=RERUNS))
@@ -111,7 +120,7 @@ def own_controllers(monkeypatch):
 
 @pytest.fixture
 def own_claims():
-    """Forget claims and trials that the test registers, and the modules they come from."""
+    """Forget claims and trials that the test registers, and the modules they come from; the packages' own stay."""
     from toybandit.claims import CLAIMS
     from toybandit.trial import TRIALS
 
@@ -119,5 +128,7 @@ def own_claims():
     yield
     for registry, names in zip((CLAIMS, TRIALS), known, strict=True):
         for name in set(registry) - names:
-            made = registry.pop(name)
-            sys.modules.pop((made.check if registry is CLAIMS else made.measure).__module__, None)
+            module = (registry[name].check if registry is CLAIMS else registry[name].measure).__module__
+            if not module.startswith(("toybandit.", "llmtrain.")):
+                del registry[name]
+                sys.modules.pop(module, None)

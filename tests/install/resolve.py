@@ -24,7 +24,7 @@ PLATFORMS = {
     "aarch64-manylinux_2_34": "Linux arm64",
     "aarch64-apple-darwin": "macOS arm64",
 }
-SOURCE_ONLY = ("deepspeed", "antlr4-python3-runtime")
+SOURCE_ONLY = ("deepspeed", "antlr4-python3-runtime", "langdetect")
 """Packages without wheels: their metadata comes from the source release."""
 
 WAITING = 8
