@@ -16,7 +16,7 @@ ROUNDING = 1e-9
 """Differences below this are written as rounding."""
 Fields = dict[str, Tensor]
 Theirs = Callable[[Fields, Tensor], Tensor]
-"""Loss of the other's function: fields of the batch, (B, T) each, and log π with a gradient."""
+"""Loss of the other's function: fields of the batch, (B, T) each, the entropy and log π with a gradient."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +58,9 @@ class Comparison:
             gap = (ours[:, None] - self.theirs(batch, batch["logp"]))[mask]
             return float(gap.abs().max()), None
         logp = batch["logp"].clone().requires_grad_()
-        loss = self.theirs(batch, logp)
-        (gradient,) = torch.autograd.grad(loss, logp)
+        entropy = batch["entropy"].clone().requires_grad_()
+        loss = self.theirs({**batch, "entropy": entropy}, logp)
+        theirs = torch.autograd.grad(loss, (logp, entropy), allow_unused=True)
         names_of_fields = (
             "logp",
             "old_logp",
@@ -78,9 +79,16 @@ class Comparison:
             controller.observe(StepStats(entropy=self.entropy, step=0, total_steps=10))
         plan = controller.plan(Tokens(**packed))
         ours_loss = plan.loss(packed["logp"], packed["entropy"])
-        ours_gradient = plan.coefficients(packed["logp"], packed["entropy"])[0]
-        gap = (ours_gradient - gradient[mask]).abs().max() / gradient.abs().max()
-        return float((ours_loss - loss.detach()).abs()), float(gap)
+        ours = plan.coefficients(packed["logp"], packed["entropy"])
+        gaps = [relative_gap(x, None if y is None else y[mask]) for x, y in zip(ours, theirs, strict=True)]
+        return float((ours_loss - loss.detach()).abs()), max(gaps)
+
+
+def relative_gap(ours: Tensor | None, theirs: Tensor | None) -> float:
+    """Return the largest difference of two gradients, relative to theirs; None is a gradient of 0."""
+    if ours is None or theirs is None:
+        return float(any(x is not None and bool(x.any()) for x in (ours, theirs)))
+    return float((ours - theirs).abs().max() / theirs.abs().max())
 
 
 TAKES_LENGTH = {"opo": ("length",), "reinforce_pp": ("length",)}

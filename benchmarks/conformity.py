@@ -4,8 +4,8 @@
     python benchmarks/conformity.py --clones DIR    also released code: clones DIR/<repository name>, such as DIR/STEER
     python benchmarks/conformity.py --page          only write the page, from the numbers measured before
 
-Difference of the loss: absolute. Difference of the gradient in log π: the largest, divided by the largest entry of the
-other's gradient. Advantages: the largest difference of an advantage, and none of a gradient.
+Difference of the loss: absolute. Difference of the gradients in log π and in the entropy: the largest, divided by the
+largest entry of the other's gradient. Advantages: the largest difference of an advantage, and none of a gradient.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from released_code import (
     clip_v_code,
     dcpo_code,
     entrocraft_code,
+    epo_code,
     prime_rl_ipo_code,
     steer_code,
 )
@@ -297,15 +298,24 @@ COMPARISONS = [
         peer="lblaoke/entrocraft compute_grpo_range_outcome_advantage, below its band",
         theirs=entrocraft_code(0.5),
     ),
+    Comparison(
+        spec="epo",
+        settings={"coef": 0.1, "low": 0.8, "high": 1.2},
+        entropy=0.9,
+        clone="EPO",
+        peer="WujiangXu/EPO DataParallelPPOActor, generate_entropy_penalty",
+        theirs=epo_code(0.9),
+        reason="the released loss has a constant penalty outside the band, which has no gradient and is left out here",
+    ),
 ]
 
 HEADER = """# Conformity with released code
 
 Made by `python benchmarks/conformity.py`, which says how; a test compares the installed peers anew and fails when a
 name is missing here. All numbers are from one padded batch of {rows} responses in float64 whose ratios are far enough
-from 1 for every bound to be reached. Loss: absolute difference. Gradient: largest difference in log π, relative to the
-largest entry of the other's gradient. For advantages, the first number is the largest difference of an advantage.
-"rounding" is below {rounding:g}.
+from 1 for every bound to be reached. Loss: absolute difference. Gradient: largest difference of the gradients in log π
+and in the entropy, relative to the largest entry of the other's. For advantages, the first number is the largest
+difference of an advantage. "rounding" is below {rounding:g}.
 
 | ours | theirs | loss | gradient | reason or condition |
 |---|---|---|---|---|

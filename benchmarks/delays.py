@@ -74,7 +74,7 @@ def instead(value: float, steps: Callable[[int], bool]) -> Callable[[Seen, int],
 
 OTHER_TASK, OUT_OF_REACH, MISTAKEN = "another task", "target out of reach", "drift of −.5 by mistake"
 CONDITIONS: dict[str, Callable[[Seen, int], Tensor]] = {
-    **{f"{delay} rollouts late" if delay else "undisturbed": late(delay) for delay in DELAYS},
+    **{f"{delay} rollout{'s' * (delay > 1)} late" if delay else "undisturbed": late(delay) for delay in DELAYS},
     "noise of .05 nats": noisy(0.05),
     "that noise, 8 late": noisy(0.05, 8),
     "every third reading NaN": instead(torch.nan, lambda step: step % 3 == 1),
@@ -161,9 +161,12 @@ def tables(found: dict[str, dict[str, Held]]) -> str:
 
 
 def written(page: str, found: str, seeds: int) -> str:
-    """Return the page with these tables and number of seeds."""
+    """Return the page with these tables and number of seeds. Raise ValueError if it does not say how many."""
     page = re.sub(r"(<!-- delays -->).*?(<!-- /delays -->)", lambda m: f"{m[1]}\n{found}\n{m[2]}", page, flags=re.S)
-    return re.sub(r"\d+( seeds, nobody tells)", rf"{seeds}\1", page)
+    page, places = re.subn(r"\d+(?= seeds\)\. No loop is told its delay)", str(seeds), page)
+    if not places:
+        raise ValueError(f"{PAGE.name} has no sentence with the number of seeds")
+    return page
 
 
 def main(argv: Sequence[str] | None = None) -> None:

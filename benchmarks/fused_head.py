@@ -235,16 +235,16 @@ matrix products. At D = 4,096 on an H100 it reaches {rate:.0f} TFLOP/s, entropie
 in CuTe, for cross entropy alone and on an H200. None of them has been measured here.
 
 - QuACK reports 745 TFLOP/s.
-- Liger reports 715 TFLOP/s; its Triton kernel, which the tables have, takes 7.8 times as long (Liger-Kernel, pull
-  requests 1348 and 1356).
+- Liger reports 715 TFLOP/s. Its Triton kernel, the one in the tables above, takes 7.8 times as long (Liger-Kernel,
+  pull requests 1348 and 1356).
 - Liger's `LigerFusedScaledCrossEntropySM90Function` (1334, 1370) also returns a differentiable entropy at a
   temperature, in bf16 and on Hopper only.
 
 A kernel could leave out small gradients. Cut Cross-Entropy skips a tile of 128 tokens × 256 of the vocabulary if all
-its probabilities are below 2⁻¹², the least that bf16 adds to 1. Ours skips tokens without an advantage, but no tiles.
-The table has the share of tiles that would remain (`python -m benchmarks.live_tiles`). It depends on the policy: the
-models are SmolLM2-135M-Instruct as published, and the same model trained on the arithmetic questions that both answer
-here.
+its probabilities are below 2⁻¹², the least that bf16 adds to 1. Our kernel skips tokens without an advantage, but no
+tiles. The table has the share of tiles that would remain (`python -m benchmarks.live_tiles`). This share depends on
+the policy. Two models answer the same arithmetic questions here: SmolLM2-135M-Instruct as published, and the same
+model trained on these questions.
 
 {tiles}
 """

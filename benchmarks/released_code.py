@@ -106,26 +106,35 @@ def prime_rl_ipo_code(batch: Fields, logp: Tensor) -> Tensor:
     return found / batch["mask"].sum()
 
 
-def trinity(batch: Fields, logp: Tensor, path: str, **settings: float) -> Tensor:
-    """Return PPO over the tokens that an advantage function of Trinity-RFT leaves in its mask."""
-    show = ["git", "-C", str(CLONES / "Trinity-RFT"), "show", f"HEAD:trinity/algorithm/advantage_fn/{path}"]
+def released_method(repository: str, path: str, name: str) -> Callable[..., Any]:
+    """Return a method of the only class of a file in a clone, as a function."""
+    show = ["git", "-C", str(CLONES / repository), "show", f"HEAD:{path}"]
     tree = ast.parse(subprocess.run(show, capture_output=True, text=True, check=True).stdout)
     (owner,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
-    (call,) = (node for node in owner.body if isinstance(node, ast.FunctionDef) and node.name == "__call__")
-    call.returns = call.args.args[1].annotation = None
-    scope: dict[str, Any] = {"torch": torch, "defaultdict": defaultdict}
-    exec(compile(ast.fix_missing_locations(ast.Module([call], [])), path, "exec"), scope)
+    (method,) = (node for node in owner.body if isinstance(node, ast.FunctionDef) and node.name == name)
+    method.decorator_list, method.returns = [], None
+    for argument in method.args.args:
+        argument.annotation = None
+    scope: dict[str, Any] = {"torch": torch, "np": np, "defaultdict": defaultdict, "print": lambda *_: None}
+    exec(compile(ast.fix_missing_locations(ast.Module([method], [])), path, "exec"), scope)
+    function: Callable[..., Any] = scope[name]
+    return function
+
+
+def trinity(batch: Fields, logp: Tensor, path: str, **settings: float) -> Tensor:
+    """Return PPO over the tokens that an advantage function of Trinity-RFT leaves in its mask."""
+    masked = released_method("Trinity-RFT", f"trinity/algorithm/advantage_fn/{path}", "__call__")
     last = torch.nn.functional.one_hot(batch["mask"].sum(-1) - 1, LENGTH)
     tensors = {
         "token_level_rewards": batch["advantage"] * last,  # one response a prompt: the advantage is the reward
         "response_mask": batch["mask"].double(),
         "old_log_probs": batch["logp"],
         "rollout_log_probs": batch["logp"],
-        "entropys": batch["entropy"],
-        "necs": batch["entropy"] * batch["s2"] + batch["s2l"],  # as in its clipv_dp_actor.py
+        "entropys": batch["entropy"].detach(),
+        "necs": batch["entropy"].detach() * batch["s2"] + batch["s2l"],  # as in its clipv_dp_actor.py
     }
     seen = SimpleNamespace(batch=tensors, non_tensor_batch={"uid": range(ROWS)})
-    scope["__call__"](SimpleNamespace(epsilon=0.0, **settings), seen)
+    masked(SimpleNamespace(epsilon=0.0, **settings), seen)
     return verl_loss("vanilla", clip_ratio_c=1e9)({**batch, "mask": tensors["response_mask"]}, logp)
 
 
@@ -148,5 +157,19 @@ def entrocraft_code(entropy: float) -> Theirs:
         scores = (2 * batch["score"] - 1)[:, None] * last
         found = advantage(scores, mask, entropy, 0.6, 0.7, np.arange(ROWS) // GROUP)[0]
         return verl_loss("vanilla", clip_ratio_c=1e9)({**batch, "advantage": found}, logp)
+
+    return theirs
+
+
+def epo_code(average: float) -> Theirs:
+    """Return PPO minus 0.1·(H − P) as in update_policy, P the released penalty outside .8 to 1.2 times `average`."""
+
+    def theirs(batch: Fields, logp: Tensor) -> Tensor:
+        penalty = released_method("EPO", "verl/workers/actor/dp_actor.py", "generate_entropy_penalty")
+        history, steps = np.full(51, average), np.full(ROWS, 50)
+        outside = penalty(None, history, batch["entropy"], steps, "token", 0.8, 1.2, 0.1)[0]
+        mask = batch["mask"].double()
+        bonus = ((batch["entropy"] - outside) * mask).sum() / mask.sum()
+        return verl_loss("vanilla", clip_ratio_c=1e9)(batch, logp) - 0.1 * bonus
 
     return theirs

@@ -354,20 +354,20 @@ def numbers(rounds: list[dict[str, float]]) -> dict[str, Any]:
 SECTIONS = {
     "tiny": """
 Made by `python benchmarks/trainer.py`: the demo's warmed-up model (0.86M parameters), the same Countdown prompts,
-groups of 8, 256 responses of up to 16 tokens per rollout step, two optimizer steps, float32. By its defaults llmtrain
-takes the statistics of the rollout (`rollout.old_logp: auto`), which saves a forward pass.""",
+groups of 8, 256 responses of up to 16 tokens per rollout step, two optimizer steps, float32. By default llmtrain
+reuses the statistics of the rollout (`rollout.old_logp: auto`), which saves a forward pass.""",
     "tiny-two-threads": """
 Made by `python benchmarks/trainer.py --model tiny-two-threads`: as above.""",
     "tiny-own-pass": """
-Made by `python benchmarks/trainer.py --model tiny-own-pass`: on one thread, but with
-`rollout.old_logp: trainer`, for which llmtrain passes through the model once more after each rollout.""",
+Made by `python benchmarks/trainer.py --model tiny-own-pass`: on one thread, with
+`rollout.old_logp: trainer`. llmtrain then makes one more forward pass after each rollout.""",
     "smollm2": """
 Made by `python benchmarks/trainer.py --model smollm2`: SmolLM2-135M-Instruct (134.5M parameters, vocabulary of 49,152)
 as published, the same arithmetic questions, groups of 8, 64 responses of up to 24 tokens per rollout step, two
-optimizer steps. A response is rewarded if the sum of its code points is even, so that most groups are learned;
+optimizer steps. A response is rewarded if the sum of its code points is even, so most groups have a signal;
 llmtrain's updates skip the others.
-bf16 is autocast in both; llmtrain's output layer, log-probabilities and loss stay in fp32. In fp32 llmtrain takes the
-statistics of the rollout, which saves a forward pass; not in bf16, where a rollout rounds otherwise than an update.""",
+bf16 is autocast in both; llmtrain's output layer, log-probabilities and loss stay in fp32. In fp32 llmtrain reuses the
+statistics of the rollout, which saves a forward pass. In bf16 it does not: rollout and update round differently.""",
 }
 TABLE = """ Processes
 take turns, one rollout step each; medians of {rounds} rounds (quartiles) on {machine} each, torch {torch},
@@ -385,15 +385,15 @@ CPU seconds, which other work on the machine affects less: {cpu_ratios}.
 REMAINING = {
     "tiny": """
 The model itself takes most of the time. A prompt passes through the body once per group (`optim.layout: shared`); with
-`padded`, it passes once per response, and a step takes 40 to 50% longer. Smaller micro-batches change little; `packed`
+`padded`, it passes once per response, and a step takes 40 to 50% longer. Smaller micro-batches change little. `packed`
 rows, which only save padding, take about as long as `padded` ones.
 """,
     "tiny-two-threads": "",
     "tiny-own-pass": "",
     "smollm2": """
-The share of the rate is the time that the matrix products of the updates would take at the rate of a product of two
-matrices of 2,048 × 2,048, measured in every round (that of fp32 for the output layer), divided by the time that the
-updates took: loss, backward pass, AdamW and metrics.
+The share of the rate is a ratio of two times. The first is what the matrix products of the updates would take at the
+machine's rate. The second is what the updates took: loss, backward pass, AdamW and metrics. The machine's rate is that
+of a product of two 2,048 × 2,048 matrices, measured in every round; the output layer counts at the rate of fp32.
 """,
 }
 

@@ -102,14 +102,14 @@ def code_cell(code: str, shown: str | None = None) -> dict[str, Any]:
 
 
 def run_shell(code: str) -> str:
-    """Return what commands print, errors included."""
+    """Return what commands print, errors included, without what is true of this machine alone."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     here = os.environ | {"PATH": path, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
     command = ["bash", "-e", "-o", "pipefail", "-c", code]
     done = subprocess.run(command, env=here, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"exit code {done.returncode} of\n{code}\n{done.stdout}")
-    return done.stdout
+    return "".join(line for line in done.stdout.splitlines(keepends=True) if not line.startswith("this processor "))
 
 
 @contextlib.contextmanager

@@ -181,20 +181,23 @@ SCHEDULES = """\
 ## What waiting for the longest response costs
 
 A rollout step waits for its longest response, unless [`rollout.partial_tokens`](scale.md#partial-rollouts) is set.
-Simulated for the same lengths: the longest responses first, as if their lengths were known; partial rollouts, in which
-a response gets at most so many tokens in a step and goes on under new weights; and more groups than are trained, of
-which those that end first are taken. `tokens/s` are trained
-response tokens, relative to lockstep. `staleness` is the number of steps from the weights that drew a token to its
-update, a mean over tokens; `length` the mean length of trained responses relative to all; `dropped` what is drawn
-and not trained, relative to what is trained.
+The table simulates other schedules for the same lengths:
+
+- the longest responses first, as if their lengths were known;
+- partial rollouts, in which a response gets a limited number of tokens in a step and goes on under new weights;
+- more groups than are trained, of which the first to end are taken.
+
+`tokens/s` are trained response tokens, relative to lockstep. `staleness` is the mean number of steps between the
+weights that drew a token and its update. `length` is the mean length of trained responses relative to all. `dropped`
+is what is drawn and not trained, relative to what is trained.
 
 ![Time of a rollout step by schedule](plan/schedules.png)
 
 *Log-normal lengths. `python -m benchmarks.pages.rollout_schedules_page docs/plan/schedules.png`.*
 
-Partial rollouts gain where an engine decodes all of its responses at once, so that nothing fills the gaps (second run);
-with twice as many responses as that, the next ones do (first run), and small pieces lose, since each is prefilled
-again. Oversampling gains less or nothing: it throws a quarter of its tokens away or more, and it trains on shorter
+Partial rollouts gain where an engine decodes all of its responses at once, so that nothing fills the gaps (second
+run). With twice as many responses, the next ones fill them (first run). Small pieces lose, since each is prefilled
+again. Oversampling gains less or nothing: it throws away a quarter of its tokens or more, and it trains on shorter
 responses, which are no random choice. llmtrain therefore does not offer it.
 
 `llmtrain plan --set partial_tokens=2048` plans a run with partial rollouts, and the advice at the end of every plan
@@ -218,9 +221,9 @@ log-probabilities of the rollout. Gradients are exchanged in fp32: once per upda
 micro-batch under 2 and 3, and counted as overlapping with arithmetic only under 3. Under 3 a rank receives only its own
 shard; under the other stages DeepSpeed sends all gradients to all ranks. AdamW reads and writes 28 bytes per parameter.
 
-**Weight sync.** If colocated, within the memory of each GPU, which trainer and engine share (CUDA IPC; on one node
-with engines of one GPU by `topology.name local`, otherwise by `topology.weight_sync ipc`): 16 passes over the weights,
-of which 12 are checksums. Otherwise a broadcast from one rank (`nccl`), or with a `staleness` above 1 through Ray's
+**Weight sync.** If colocated, trainer and engine share the memory of each GPU (CUDA IPC): on one node with engines of
+one GPU by `topology.name local`, otherwise by `topology.weight_sync ipc`. That takes 16 passes over the weights, of
+which 12 are checksums. Otherwise one rank broadcasts them (`nccl`). With a `staleness` above 1 they go through Ray's
 object store (`object`) at `store_gb_per_s`, and to the other nodes over one adapter. The default of 1.4 GB/s was
 measured on an AMD EPYC without a GPU; [`llmtrain doctor`](install.md) measures that of a machine. Under ZeRO 3 all
 need an all-gather first.
