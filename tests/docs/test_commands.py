@@ -4,6 +4,7 @@ What needs hours, other machines or a browser is run in small by the tests of th
 """
 
 import json
+import re
 import shutil
 from importlib import import_module
 from pathlib import Path
@@ -56,7 +57,9 @@ SMALL = {
     "--rollout.max-new-tokens 4 --optim.mini-batch-size 1",
 }
 """Flags that make a command small, or one with such arguments; they come last, so they hold."""
-MODELS = ("Qwen2.5-Math-7B", "MODEL", "runs/my-model", "models/smollm2-arithmetic", "models/gem-0")
+READ = re.compile(r"(?<!--out )\bmodels/\S+")
+"""Models that a command reads."""
+MODELS = ("Qwen2.5-Math-7B", "MODEL", "runs/my-model", *sorted({m for _, line in CALLS for m in READ.findall(line)}))
 RUNS = ("runs/countdown", "runs/demo/grpo", "runs/x", "runs/math")
 FILES = {
     **{f"{name}.parquet": (name,) for name in ("DAPO-Math-17k", "aime24", "aime25", "amc23", "math500")},
