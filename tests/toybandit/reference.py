@@ -128,6 +128,7 @@ class Loops:
         self.kernel = kernel_of(self.environment)
         self.history: dict[str, list[Any]] = {}
         self.seen: list[Tokens] = []
+        self.before: list[list[float]] = [[0.0] for _ in seeds]
 
     def run(self) -> Found:
         e, planned = self.environment, {}
@@ -138,8 +139,8 @@ class Loops:
             if e.label_noise:
                 self.note(reward_seen=[flipped(reward, e.label_noise) for reward in self.rewards(old)])
             rollouts = [
-                enumerated(e, states, success) if e.group is None else sampled(e, states, success, seed, step)
-                for states, success, seed in zip(old, self.success, self.seeds, strict=True)
+                enumerated(e, states, success) if e.group is None else sampled(e, states, success, seed, step, before)
+                for states, success, seed, before in zip(old, self.success, self.seeds, self.before, strict=True)
             ]
             entropy = torch.tensor(self.entropies(old), dtype=torch.float64)
             told = StepStats(entropy=entropy, step=step, total_steps=e.rollouts, delay=0, planned=planned)

@@ -175,7 +175,60 @@ def nodes_of(environment: Environment) -> int:
     return sum(environment.branching**depth for depth in range(environment.length))
 
 
-def sampled(environment: Environment, states: list[State], success: Rows, seed: int, step: int) -> list[Token]:
+def told_advantages(e: Environment, paths: Any, rewards: Rows, told: "Told", before: Row) -> Rows:
+    """Return advantages that look at more than rewards. before: running mean of earlier rewards, changed in place."""
+    word, _, given = (e.advantage or "").partition(" ")
+    if word == "gdpo":
+        each = [[(r - fmean(group)) / (stdev(group) + 1e-6) for r in group] for group in rewards]
+        flat = [x for group in each for x in group]
+        variance = sum((x - fmean(flat)) ** 2 for x in flat) / (len(flat) - 1)
+        return [[(x - fmean(flat)) / math.sqrt(variance + 1e-8) for x in group] for group in each]
+    if word == "opo":
+        return [[r - sum(e.length * x for x in group) / (e.length * len(group)) for r in group] for group in rewards]
+    if word == "remax":
+        return [[r - told.greedy(prompt) for r in group] for prompt, group in enumerate(rewards)]
+    if word == "rae":
+        decay, found = float(given.removeprefix("decay=") or 0.95), []
+        for group in rewards:
+            found.append([])
+            for r in group:
+                found[-1].append(r - before[0])
+                before[0] = decay * before[0] + (1 - decay) * r
+        return found
+    assert word == "optimal_token"
+    found = []
+    for prompt, group in enumerate(rewards):
+        state = told.states[prompt]
+        weights = [1 - 2 * state.p[path[0][1]] + state.s2 for path in paths[prompt]]
+        baseline = sum(w * r for w, r in zip(weights, group, strict=True)) / (sum(weights) + 1e-8)
+        found.append([r - baseline for r in group])
+    return found
+
+
+@dataclass
+class Told:
+    """What an advantage can look up, where responses are one token."""
+
+    states: list[State]
+    success: Rows
+    noise: float
+    seed: int
+    step: int
+
+    def greedy(self, prompt: int) -> float:
+        """Return the reward of the most likely arm, drawn once a rollout."""
+        state = self.states[prompt]
+        chance = self.success[prompt][max(range(len(state.p)), key=state.p.__getitem__)]
+        return float(uniform(self.seed, "greedy", self.step, prompt, 0) < flipped(chance, self.noise))
+
+
+OF_MORE = ("gdpo", "opo", "rae", "remax", "optimal_token")
+
+
+def sampled(
+    environment: Environment, states: list[State], success: Rows, seed: int, step: int, before: Row
+) -> list[Token]:
+    """before: running mean of earlier rewards of this run, changed in place."""
     e, nodes = environment, nodes_of(environment)
     paths: list[list[list[tuple[int, int]]]] = []
     rewards: Rows = []
@@ -196,7 +249,10 @@ def sampled(environment: Environment, states: list[State], success: Rows, seed: 
             reward = float(uniform(seed, "reward", step, prompt, response) < chance)
             wrong = e.label_noise > 0 and uniform(seed, "label noise", step, prompt, response) < e.label_noise
             rewards[prompt].append(1 - reward if wrong else reward)
-    valued = advantages(e.advantage or "", rewards)
+    if (e.advantage or "").partition(" ")[0] in OF_MORE:
+        valued = told_advantages(e, paths, rewards, Told(states, success, e.label_noise, seed, step), before)
+    else:
+        valued = advantages(e.advantage or "", rewards)
     return [
         Token(row, arm, rewards[s][g], valued[s][g], s, s * e.group + g, position)
         for s in range(e.states)

@@ -48,7 +48,9 @@ CHAINS: dict[str, dict[str, Any]] = {
 TWO_SIDED = ("grpo", "dr_grpo", "rloo", "reinforce_pp", "reinforce_pp over=responses", "qae k=0.6", "w_reinforce")
 """Advantages of either sign, so that rules for one sign act."""
 OF_SETS = ("pass_at_k k=2", "pass_at_k k=2 variant=analytic", "pass_at_k k=2 variant=best", "max_rl")
-ADVANTAGES = (*TWO_SIDED, *OF_SETS, "qae", "psr", "nsr")
+OF_MORE = ("gdpo", "opo", "rae", "rae decay=0.5")
+"""Advantages that are told more than rewards."""
+ADVANTAGES = (*TWO_SIDED, *OF_SETS, *OF_MORE, "qae", "psr", "nsr")
 
 
 def scene(name: str, number: int = 0, **given: Any) -> dict[str, Any]:
@@ -161,6 +163,22 @@ def test_label_noise_where_outcomes_are_enumerated():
 @pytest.mark.parametrize("advantage", ADVANTAGES)
 def test_every_advantage(advantage):
     assert_equal(Config(**scene(advantage, advantage=advantage)), [2, 3, 11])
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+@pytest.mark.parametrize("advantage", ["remax", "optimal_token", "opo", "rae", "gdpo"])
+def test_advantages_that_look_at_the_policy(advantage, noise):
+    """remax: the reward of the most likely arm; optimal_token: weights from the probabilities of all arms."""
+    numbers = scene(f"looks {advantage}", length=1, branching=1, advantage=advantage, label_noise=noise)
+    assert_equal(Config(**numbers), [2, 3, 11])
+
+
+@pytest.mark.parametrize(("advantage", "needs"), [("remax", "greedy"), ("optimal_token", "logp, s2, response")])
+def test_what_a_tree_does_not_tell(advantage, needs):
+    with pytest.raises(ValueError, match=f"needs {needs}; a simulation has none where responses have several tokens"):
+        simulate(Config(advantage=advantage, length=2, branching=2), [0])
+    with pytest.raises(ValueError, match="needs prm_logp, ref_logp, response; a simulation has none"):
+        simulate(Config(advantage="prime", length=2, branching=2), [0])
 
 
 @pytest.mark.parametrize("name", ENUMERABLE)

@@ -79,8 +79,8 @@ class Config:
     coupling: float | None = None
     """Share of a state's update that every other state gets."""
     advantage: str | None = None
-    """Advantage that needs rewards only: grpo, dr_grpo, rloo, reinforce_pp, qae, max_rl, pass_at_k,
-    w_reinforce, psr or nsr. Hyperparameters follow the name: "qae k=0.6"."""
+    """grpo, dr_grpo, rloo, reinforce_pp, qae, max_rl, pass_at_k, opo, gdpo, rae, w_reinforce, psr or nsr; for responses
+    of one token also remax and optimal_token. Hyperparameters follow the name: "qae k=0.6"."""
     update: UpdateRule | None = None
     """sgd (policy gradient), npg (natural policy gradient) or adam."""
     momentum: float | None = None

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from entrostat import Chain, LocalReduce, Plan, StepStats, get_advantage
+from entrostat import Chain, LocalReduce, Plan, StepStats
 from entrostat.controller import numbers_at
 from entrostat.diagnostics import DIAGNOSED
 from entrostat.settings.schedules import schedule
@@ -30,6 +30,7 @@ from .environments import Environment
 from .episodes import solved, token_mean
 from .features import Features, in_weights, logits_of
 from .luck import Luck
+from .objective import Objective
 from .policy import (
     Policy,
     logit_gradient,
@@ -146,8 +147,6 @@ class _Simulation:
         self.needs = self.controller.needs
         self.predict = predict and self.environment.is_on_logits
         self.reduce = LocalReduce()
-        if not self.environment.enumerated:
-            self.advantage = get_advantage(self.environment.advantage or "")
         self.metrics: TokenMetrics | None = None
         if diagnostics:
             self.metrics = TokenMetrics(self.environment, self.reduce)
@@ -173,6 +172,8 @@ class _Simulation:
         responses, length = self.environment.group or 2 * self.environment.arms, self.environment.length
         prompts = self.environment.states
         self.luck = Luck(self.seeds, prompts, responses)
+        if not self.environment.enumerated:
+            self.objective = Objective(self.environment, self.luck, len(seeds))
         self.group_id = torch.arange(prompts).repeat_interleave(responses * length)
         self.seq_id = torch.arange(prompts * responses).repeat_interleave(length)
         self.position = torch.arange(length).repeat(prompts * responses)
@@ -268,9 +269,11 @@ class _Simulation:
         if environment.group is None:
             return enumerate_rollout(policy, with_label_noise(self.success, environment.label_noise))
         if environment.length > 1:
-            return sample_responses(policy, self.success, environment, self.advantage, self.luck, step)
-        noise = environment.label_noise
-        return sample_rollout(policy, self.success, self.advantage, self.luck, step, self.respond, noise)
+            sampled = sample_responses(policy, self.success, environment, self.objective.of_rewards, self.luck, step)
+        else:
+            noise, advantage = environment.label_noise, self.objective.of_rewards
+            sampled = sample_rollout(policy, self.success, advantage, self.luck, step, self.respond, noise)
+        return self.objective.applied(sampled, policy, self.success, step)
 
     def compile(self) -> None:
         """Compile passes and sampling if possible. Raise ValueError without a compiler or on a device but the CPU."""

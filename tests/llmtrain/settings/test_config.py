@@ -99,7 +99,7 @@ def test_values_of_a_file_become_those_of_the_types(content, key, value):
     ("flag", "value", "names"),
     [
         ("steps", "0", r"\[1, 100000000\]; got 0"),
-        ("rollout.n", "1", r"\[2, 65536\]"),
+        ("rollout.n", "0", r"\[1, 65536\]"),
         ("optim.mini_batch_size", "5", "5 .*rollout.prompts 32"),
         ("eval.samples", "4", "4 .*eval.k 8"),
         ("rollout.temperature", "0", "positive"),
@@ -125,7 +125,7 @@ def test_values_of_a_file_become_those_of_the_types(content, key, value):
         ("rollout.max_gen_batches", "0", "at least 1; got 0"),
         ("rollout.gpu_memory_utilization", "50", r"\(0, 1\]; got 50"),
         ("topology.placement", "apart", "colocated, disaggregated; got 'apart'"),
-        ("rollout.n", "linear(4,1,9)", r"whole numbers in \[2, 65536\], not 1"),
+        ("rollout.n", "linear(4,0,9)", r"whole numbers in \[1, 65536\], not 0"),
         ("rollout.n", "piecewise(0:4,5:4.5)", "whole numbers .*not 4.5"),
         ("rollout.n", "0.5x", "whole numbers .*not 0.5x"),
         ("rollout.n", "few", "'few' is no schedule"),

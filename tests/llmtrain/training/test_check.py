@@ -6,10 +6,18 @@ from dataclasses import replace
 import pytest
 import torch
 
-from entrostat.advantages import REGISTRY, advantage_needs, get_advantage
+from entrostat.advantages import REGISTRY, advantage_needs, get_advantage, register
 from llmtrain.cli import main
 from llmtrain.commands.train import main as train
-from llmtrain.settings.config import DataConfig, EvalConfig, ModelConfig, ProfileConfig, RolloutConfig, TrainConfig
+from llmtrain.settings.config import (
+    DataConfig,
+    EvalConfig,
+    ModelConfig,
+    ProfileConfig,
+    RolloutConfig,
+    TopologyConfig,
+    TrainConfig,
+)
 from llmtrain.settings.presets import get_preset, read_config
 from llmtrain.training.check import OF_VERDICTS, check, check_advantage, check_model, check_place, prompt_limit
 
@@ -57,8 +65,11 @@ def folder_of(path, **sizes) -> str:
             r"kl_ref\.reset_every 3 needs engine\.zero_stage 2 or lower",
         ),
         (["--optim.lr", "1e308"], r"optim\.lr .*\(0, 1\]; got 1e\+308"),
-        (["--rollout.n", str(10**30)], r"rollout\.n .*\[2, 65536\]"),
-        (["--rollout.n", "1"], r"rollout\.n .*\[2, 65536\]"),
+        (["--rollout.n", str(10**30)], r"rollout\.n .*\[1, 65536\]"),
+        (["--rollout.n", "0"], r"rollout\.n .*\[1, 65536\]"),
+        (["--rollout.n", "1"], "rollout.n must be at least 2 with advantage 'grpo', 0 in a group of 1"),
+        (["--rollout.n", "linear(4,1,9)", "--advantage", "optimal_token"], "rollout.n .* 'optimal_token'"),
+        (["--rollout.n", "1", "--advantage", "remax", "--rollout.filter-groups"], "filter_groups needs groups"),
         (["--task.train-problems", str(10**30)], r"task\.train_problems .*\[1, 1000000\]"),
         (["--controller", "entropic", "--target", "100"], r"target 100 of entropic .*3\.045 nats"),
         (["--reward.function", "mine"], r"reward\.function 'mine' .*module:function"),
@@ -163,12 +174,28 @@ def test_advantages_of_verdicts_are_those_that_refuse_other_rewards():
     assert refused == OF_VERDICTS
 
 
+def test_an_advantage_without_its_input_is_refused_by_name(monkeypatch):
+    monkeypatch.delitem(REGISTRY, "of_hidden_states", raising=False)
+    register("of_hidden_states", source="here", needs=("layer", "hidden"))(lambda reward, group_id, **told: reward)
+    try:
+        with pytest.raises(ValueError, match=r"^advantage 'of_hidden_states' needs hidden, layer; llmtrain has none$"):
+            check_advantage(TrainConfig(advantage="of_hidden_states"))
+    finally:
+        del REGISTRY["of_hidden_states"]
+    for name in REGISTRY:
+        check_advantage(TrainConfig(advantage="pass_at_k k=2" if name == "pass_at_k" else name))
+
+
 @pytest.mark.parametrize(
-    ("name", "missing"), [("rae decay=0.9", "baseline, source"), ("remax", "greedy"), ("gdpo", "rewards")]
+    ("changes", "named"),
+    [
+        ({"topology": TopologyConfig(name="ray", staleness=1)}, "topology.staleness"),
+        ({"rollout": RolloutConfig(partial_tokens=8)}, "rollout.partial_tokens"),
+    ],
 )
-def test_an_advantage_without_its_input_is_refused_by_name(name, missing):
-    with pytest.raises(ValueError, match=f"^advantage '{name}' needs {missing}; llmtrain has none$"):
-        check_advantage(TrainConfig(advantage=name))
+def test_a_greedy_response_is_of_its_step(changes, named):
+    with pytest.raises(ValueError, match=f"^advantage 'remax' needs a greedy response in each step: leave out {named}"):
+        check_advantage(TrainConfig(advantage="remax", **changes))
 
 
 def test_prompts_are_as_long_as_the_model_can_hold_unless_a_length_is_set(tmp_path):

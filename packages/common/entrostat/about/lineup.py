@@ -1,12 +1,14 @@
-"""Controllers of a comparison: each with the values of its preset, some also with others, or as requested."""
+"""Entries of a comparison: controllers with the values of their presets, some also with others, and advantages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
+from ..advantages import REGISTRY as OBJECTIVES
+from ..advantages import advantage_needs
 from ..by_name import has_target, make, names_of
-from ..registry import REGISTRY
+from ..registry import ALIASES, REGISTRY
 from ..settings.commandline import parse_settings
 from ..settings.schedules import split
 
@@ -16,22 +18,25 @@ LEFT_OUT = "rollout_correction"
 
 @dataclass(frozen=True)
 class Entry:
-    """Controller of a comparison with its settings."""
+    """Controller of a comparison with its settings, or another advantage than that of all others."""
 
     controller: str
     args: Mapping[str, Any] = field(default_factory=dict)
     """Settings that differ from the preset `paper`."""
     open_loop: bool = False
     """True if these settings leave the controller's target unused."""
+    advantage: str | None = None
+    """Advantage of this entry; None for that of the comparison."""
 
     @property
     def setting(self) -> str:
         """Settings that differ from the preset, as text."""
-        return ", ".join(f"{key}={value}" for key, value in self.args.items())
+        given = {"advantage": self.advantage} if self.advantage else {}
+        return ", ".join(f"{key}={value}" for key, value in {**given, **self.args}.items())
 
     @property
     def name(self) -> str:
-        return f"{self.controller} ({self.setting})" if self.args else self.controller
+        return f"{self.controller} ({self.setting})" if self.setting else self.controller
 
     @property
     def has_target(self) -> bool:
@@ -74,9 +79,17 @@ SUITED = (
 )
 """Entries with rates and shares that act within 300 rollouts and mini-batches of 1,024 tokens, and rule variants."""
 
+ADVANTAGES = tuple(
+    Entry("ppo", advantage=name)
+    for name in ("gdpo", "max_rl", "optimal_token", "pass_at_k k=4 variant=analytic", "rae", "remax")
+)
+"""Entries that differ from GRPO in the advantage alone."""
+ALONE = {"gdpo": "one reward: that of GRPO, whitened over the batch", "rae": "one source: one running mean for all"}
+"""What an advantage is where a verdict is the only reward and all prompts have one source."""
+
 
 def entries() -> list[Entry]:
-    """Return all entries except `LEFT_OUT`, GRPO's own surrogate first and then by name."""
+    """Return all controllers except `LEFT_OUT`, GRPO's own surrogate first and then by name."""
     preset = [Entry(name) for name in REGISTRY if name != LEFT_OUT]
     return sorted((*preset, *SUITED), key=lambda entry: (entry.controller != "ppo", entry.controller))
 
@@ -85,7 +98,8 @@ def asked(items: Sequence[str]) -> list[Entry]:
     """Return the requested entries, each once.
 
     `steer` gives all entries of that controller, or the controller itself if it has none. `kl_ref beta=0.02,0.05` gives
-    that controller with each of these values; several hyperparameters give all combinations of their values.
+    that controller with each of these values; several hyperparameters give all combinations of their values. What names
+    an advantage, such as `pass_at_k k=4`, is GRPO's own surrogate with it.
     Raises a one-line ValueError that begins with the item if an entry cannot be made.
     """
     found: dict[str, Entry] = {}
@@ -99,6 +113,9 @@ def asked(items: Sequence[str]) -> list[Entry]:
 
 def _of(item: str) -> list[Entry]:
     name, _, settings = item.strip().partition(" ")
+    if name in OBJECTIVES and name not in (*REGISTRY, *ALIASES):
+        advantage_needs(item.strip())  # raises if it has no such hyperparameter
+        return [Entry("ppo", advantage=item.strip())]
     # What lies at module:Class keeps that name: a run's own process would know no other.
     controller = "+".join(x if ":" in x else known for x, known in zip(name.split("+"), names_of(name), strict=True))
     own = [entry for entry in entries() if entry.controller == controller]

@@ -94,6 +94,11 @@ def advantage_uses(name: str) -> tuple[str, ...]:
     return (*entry.needs, *entry.uses)
 
 
+def advantage_settings(name: str) -> dict[str, Any]:
+    """Return the hyperparameters that follow the name, as in "qae k=0.6"."""
+    return _asked(name)[1]
+
+
 def _asked(name: str) -> tuple[AdvantageEntry, dict[str, Any]]:
     """Return the registry entry and the hyperparameters that follow its name."""
     word, _, given = name.partition(" ")

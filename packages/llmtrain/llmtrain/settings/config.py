@@ -174,9 +174,9 @@ class RolloutConfig(Section):
     a plug-in, or module:Class."""
     prompts: Count = 32
     """Prompts per rollout step."""
-    n: Annotated[int | str, "[2, 65536]"] = 8
+    n: Annotated[int | str, "[1, 65536]"] = 8
     """Responses per prompt (group size), or a schedule of it, such as "piecewise(0: 8, 200: 16)"; values between whole
-    numbers are rounded."""
+    numbers are rounded. At least 2, unless the advantage compares with something other than the group."""
     temperature: float | str = 1.0
     """Sampling temperature, or a schedule of it, such as "linear(1.2, 1, 400)"; log-probabilities and entropy of the
     policy are computed at it too. Evaluations of a run whose temperature moves sample at 1."""
@@ -273,9 +273,9 @@ def _wrong_sizes(n: str) -> Iterator[str]:
         yield f"rollout.n {error}"
         return
     for knot in knots:
-        if knot.share or knot.number != int(knot.number) or not 2 <= knot.number <= 65536:
+        if knot.share or knot.number != int(knot.number) or not 1 <= knot.number <= 65536:
             said = f"{knot.share:g}x" if knot.share else f"{knot.number:g}"
-            yield f"rollout.n {n} must lead through whole numbers in [2, 65536], not {said}"
+            yield f"rollout.n {n} must lead through whole numbers in [1, 65536], not {said}"
             return
 
 
@@ -565,8 +565,10 @@ class TrainConfig:
     """Entropy to hold (nats), for controllers that have a target, or a schedule of it, such as
     `linear(0.65, 0.15, 400)` and `0.4x`, which is 0.4 times the entropy of the first rollout."""
     advantage: str = "grpo"
-    """grpo, dr_grpo, rloo, reinforce_pp, opo, qae, max_rl, pass_at_k, w_reinforce, psr, nsr, prime (a reward model
-    learns along), that of a plug-in, or module:function. Hyperparameters follow the name: `qae k=0.6`."""
+    """grpo, dr_grpo, rloo, reinforce_pp, opo, qae, max_rl, pass_at_k, optimal_token, gdpo (each term of the reward
+    by itself), rae (running mean of the source), remax (a greedy response more to each prompt), w_reinforce, psr, nsr,
+    prime (a reward model learns along), that of a plug-in, or module:function. Hyperparameters follow the name:
+    `qae k=0.6`."""
     device: Literal["cpu", "cuda"] = "cpu"
     """Device of the policy: cpu or cuda."""
     threads: Annotated[int, "[0, 4096]"] = 0

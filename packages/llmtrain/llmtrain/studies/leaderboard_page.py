@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
 
-from entrostat.about.lineup import LEFT_OUT, entries
+from entrostat.about.lineup import ALONE, LEFT_OUT, entries
 from entrostat.about.titled_points import markdown
 
 from ..evaluation.report import number
 from ..settings.config import TrainConfig
+from ..tasks.rewards import used
 from .standings import NOTABLE, ByEntropy, Standing, standard_error
 from .strengths import Curve, curves, readings, share_of_noise
 
@@ -26,7 +27,7 @@ def page(standings: Sequence[Standing], laws: Sequence[ByEntropy], config: Train
         *map(_law, laws),
         _at(ran, config.target if isinstance(config.target, float) else None, config.eval.k),
         _holding(ran),
-        _table(ran, config.eval.k),
+        _table(ran, config),
     ]
     failed = [f"- `{s.entry.name}`: {s.error}" for s in standings if s.error]
     if failed:
@@ -52,11 +53,14 @@ def _introduction(standings: Sequence[Standing], config: TrainConfig, seeds: int
     target = "their own targets" if config.target is None else f"{config.target} nats"
     if any("target" in s.entry.args for s in standings):
         target += ", or the target in that column"
+    advantages = f"advantage {config.advantage}"
+    if any(s.entry.advantage for s in standings):
+        advantages += " where the second column names no other"
     return f"""# Leaderboard in a language model
 
 {who} the same model on {questions}:
 {config.steps} rollout steps of {config.rollout.prompts} × {config.rollout.n} responses, {config.updates} optimizer \
-steps each, learning rate {config.optim.lr:g}, advantage {config.advantage}, {seen}.
+steps each, learning rate {config.optim.lr:g}, {advantages}, {seen}.
 Hyperparameters have the values of the preset `{config.controller_preset}`, except those in the second column.
 Controllers with a target hold {target}.
 
@@ -136,14 +140,15 @@ def _range(curve: Curve) -> str:
     return f"`{curve.name}` ({tried}: {min(ends):.3f} to {max(ends):.3f} nats)"
 
 
-def _table(standings: Sequence[Standing], k: int) -> str:
-    metrics = ("entropy", "reward", f"avg@{k}", f"pass@{k}")
+def _table(standings: Sequence[Standing], config: TrainConfig) -> str:
+    metrics = ("entropy", "reward", f"avg@{config.eval.k}", f"pass@{config.eval.k}")
+    alone = {} if any(used(config.reward)) or config.data.train_files else ALONE
     headings = (f"{metric}{_plus_minus(standard_error(standings, metric))}" for metric in metrics)
     lines = ["## All entries", "", "Highest reward first.", ""]
     lines += ["| " + " | ".join(("controller", "values", *headings, "notes")) + " |", "|" + "---|" * 7]
     for s in sorted(standings, key=lambda s: -s.mean("reward")):
         numbers = (number(s.mean(metric), ".3f") for metric in metrics)
-        note = f"trained exactly as `{s.same_as}`" if s.same_as else ""
+        note = f"trained exactly as `{s.same_as}`" if s.same_as else alone.get(s.entry.advantage or "", "")
         if s.entry.controller == "temperature_loop" or s.entry.args.get("mode") == "temperature":
             note = "entropy and reward at the temperature that it sets"
         lines.append("| " + " | ".join((f"`{s.entry.controller}`", s.entry.setting, *numbers, note)) + " |")

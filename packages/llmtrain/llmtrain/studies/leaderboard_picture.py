@@ -110,7 +110,7 @@ def _told(standing: Standing, metric: str) -> str:
 
 
 def _is_baseline(mark: Mark) -> bool:
-    return {s.entry.controller for s in mark.standings} <= {"grpo", "ppo"}
+    return {s.entry.name for s in mark.standings} <= {"grpo", "ppo"}
 
 
 def _marks(standings: Sequence[Standing]) -> list[Mark]:

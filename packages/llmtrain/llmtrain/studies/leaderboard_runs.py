@@ -39,6 +39,7 @@ def configurations(base: TrainConfig, entry: Entry, seeds: Sequence[int], out: P
             controller=entry.controller,
             controller_args=dict(entry.args),
             target=base.target if entry.has_target and not own_target else None,
+            advantage=entry.advantage or base.advantage,
             overwrite=False,
         )
         for seed in seeds

@@ -48,6 +48,12 @@ def used(config: RewardConfig) -> list[bool]:
     return [bool(config.format), bool(config.length_weight), bool(config.overlong_buffer), bool(config.function)]
 
 
+def weights(config: RewardConfig) -> list[float]:
+    """Return what the verdict and each of NAMES counts in a reward."""
+    terms = [config.format_weight, config.length_weight, config.overlong_penalty, config.function_weight]
+    return [config.verdict_weight, *terms]
+
+
 def overlong(lengths: Tensor, limit: int, config: RewardConfig) -> Tensor:
     """Return the penalty (B,) of responses with `lengths` tokens (B,): from 0 at limit − buffer to full at the limit.
 

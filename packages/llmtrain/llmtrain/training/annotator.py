@@ -24,6 +24,7 @@ from ..process.clock import Clock
 from ..process.ranks import Ranks
 from ..sequences.batch import Batch
 from ..sequences.collected import Collected
+from ..sequences.ragged import starts
 from ..settings.config import TrainConfig
 from .experience import Experience
 from .implicit_reward import ImplicitReward, optim_of
@@ -128,6 +129,8 @@ class Annotator:
             proxy_logp=proxy.logp if proxy else None,
             truncated_entropy=inside.entropy if inside else None,
         )
+        if config.advantage == "optimal_token":
+            made = with_token_baseline(made)
         return self._with_process_rewards(made, found)
 
     def _restricted(self, batch: Batch, within: Support | None) -> RestrictedStats | None:
@@ -173,3 +176,14 @@ class Annotator:
         for name, (_, engine) in self.learning.items():
             engine.load_state_dict(state[name])
             engine.load_shards(checkpoint / name)
+
+
+def with_token_baseline(made: Experience) -> Experience:
+    """Return experience with the advantages of `optimal_token`, whose baseline is of the policy that it was made by."""
+    before = made.before
+    logp, s2 = before.get("logp"), before.get("s2")
+    owner = made.owner.to(logp.device)
+    first = starts(made.batch.response_lengths).to(logp.device)
+    reward = before.get("reward")[first]
+    advantage = get_advantage("optimal_token")(reward, made.group.to(logp.device), logp=logp, s2=s2, response=owner)
+    return replace(made, before=replace(before, advantage=advantage))

@@ -101,6 +101,16 @@ class Batches:
             trained=not self.config.rollout.train_at_one,
         )
 
+    def greedy(self, rollouts: Rollouts) -> Rollouts:
+        """Return a greedy response to each prompt of this rank's rollouts, from the weights of the moment."""
+        sampling = replace(self.config.rollout.sampling, temperature=0.0, samples=1)
+        dealt = self.ranks.gather([rollouts.prompt_index.unique().tolist()])
+        request = Request(rollouts.prompt_ids, sampling, dealt, seed=0)
+        with self.clock.phase("rollout"):
+            answers = self.engine.submit(request)()
+        check_answer(answers, request, self.engine.version or 0, self.ranks.rank)
+        return answers
+
     def judged(self, prompt_index: Tensor, correct: Tensor) -> None:
         """Tell the curriculum this rank's verdicts, 1 or 0, (B,), on the responses to the last batch.
 

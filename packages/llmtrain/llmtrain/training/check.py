@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from entrostat.advantages import advantage_needs, get_advantage
+from entrostat.advantages import REGISTRY, advantage_needs, get_advantage
 from entrostat.settings.choosing import unknown
 from entrostat.settings.compilers import check_compiler
 from entrostat.settings.installation import missing
@@ -30,10 +30,13 @@ from ..settings.config import DataConfig, ModelConfig, TrainConfig
 from ..tasks import FILES, NO_FILES, generated_task
 from ..tasks.rewards import used
 from ..verifiers.verifier_registry import named_verifiers
+from .advantages import SUPPLIED, needs_greedy, of_tokens
 from .room import check_room
 from .rules import check_resets, check_rules, check_temperature_loop, keeps_groups, make_controller
 from .telemetry import check_sinks
 
+OF_ONE = ("rae", "remax", "w_reinforce", "psr", "nsr")
+"""Our advantages that compare with something other than the group."""
 OF_VERDICTS = frozenset({"w_reinforce", "psr", "nsr"})
 """Advantages that need rewards of 1 or 0."""
 
@@ -101,13 +104,21 @@ def check_advantage(config: TrainConfig) -> None:
     """Raise ValueError if the advantage needs what the run has not."""
     if config.advantage.startswith("prime "):
         raise ValueError("advantage prime takes no values after its name: set prime.lr and prime.beta")
-    missing = set() if config.advantage == "prime" else set(advantage_needs(config.advantage)) - {"length"}
-    if missing:
+    missing = set(advantage_needs(config.advantage)) - {*SUPPLIED}
+    if missing and not of_tokens(config.advantage):
         raise ValueError(f"advantage {config.advantage!r} needs {', '.join(sorted(missing))}; llmtrain has none")
-    name = config.advantage.partition(" ")[0]
+    if needs_greedy(config) and (config.topology.staleness or config.rollout.partial_tokens):
+        wrong = "topology.staleness" if config.topology.staleness else "rollout.partial_tokens"
+        raise ValueError(f"advantage {config.advantage!r} needs a greedy response in each step: leave out {wrong}")
+    name, least = config.advantage.partition(" ")[0], min(config.rollout.group_sizes)
+    if least < 2 and name in REGISTRY and name not in OF_ONE:
+        raise ValueError(
+            f"rollout.n must be at least 2 with advantage {name!r}, which is 0 in a group of 1; got {least}"
+        )
+    if least < 2 and config.rollout.filter_groups:
+        raise ValueError(f"rollout.filter_groups needs groups whose rewards may differ, rollout.n of 2; got {least}")
     if name == "pass_at_k":  # whose k must fit the group
-        n = min(config.rollout.group_sizes)
-        get_advantage(config.advantage)(torch.zeros(n), torch.zeros(n, dtype=torch.int64))
+        get_advantage(config.advantage)(torch.zeros(least), torch.zeros(least, dtype=torch.int64))
     verdicts = name in OF_VERDICTS or name == "max_rl" or "variant=analytic" in config.advantage
     if verdicts and any(used(config.reward)):
         raise ValueError(

@@ -1,6 +1,7 @@
 """Collection of scored responses: request rollouts, verify them, keep groups with different rewards.
 
     batch of questions ► request ► responses ► verifier ► [drop groups whose responses share one reward, request again]*
+                                                        ► advantages
 
 Without filtering a rollout step takes one batch.
 """
@@ -11,18 +12,17 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from entrostat import get_advantage
-from entrostat.advantages import advantage_uses
-
 from ..data import Question
 from ..sequences.collected import Collected
 from ..sequences.exchange import deal, exchange
 from ..sequences.mini_batch import mini_batches
-from ..sequences.rollouts import Rollouts, join
+from ..sequences.rollouts import Rollouts
 from ..tasks.rewards import NAMES, terms, used
 from ..verifiers import FAILURES
+from .advantages import Advantages, needs_greedy
 from .batches import Batches
 from .responses import length_metrics
+from .scored import Scored
 
 
 class Collector:
@@ -33,58 +33,49 @@ class Collector:
         self.batches = batches
         self.config, self.task, self.tokenizer = batches.config, batches.task, batches.tokenizer
         self.ranks, self.clock = batches.ranks, batches.clock
-        config, ranks = self.config, self.ranks
-        self.advantage = get_advantage("rloo" if config.advantage == "prime" else config.advantage, ranks.reduce)
+        self.advantages = Advantages(self.config, self.ranks)
         self.whole_groups = whole_groups
         self._told = False
 
     def collect(self, step: int) -> Collected:
         """Return the training data of rollout step `step`. Raises RolloutError if the engine returns invalid output."""
         settings, size = self.config.rollout, self.batches.size
-        parts: list[tuple[Rollouts, Tensor]] = []
-        groups, scored, lengths, batches, counts = 0, [], [], 0, Counter[str]()
-        while True:
-            rollouts, scores = self._batch(step, counts)
-            batches += 1
-            scored.append(scores)
-            lengths.append(rollouts.response_lengths)
-            if not settings.filter_groups:
-                kept = torch.arange(size)
-            else:
-                kept = self._informative(rollouts, self._shaped(scores) if self.config.reward.function else scores[0])[
-                    : settings.prompts - groups
-                ]
-            if len(kept):
-                parts.append((rollouts.keep(kept), scores[:, torch.isin(rollouts.prompt_index, kept)]))
-                groups += len(kept)
-            if groups == settings.prompts or batches == settings.max_gen_batches:
-                break
+        parts: list[Scored] = []
+        sampled: list[Scored] = []
+        groups, counts = 0, Counter[str]()
+        while groups < settings.prompts and len(sampled) < settings.max_gen_batches:
+            batch = self._batch(step, counts)
+            sampled.append(batch)
+            kept = self._informative(batch)[: settings.prompts - groups] if settings.filter_groups else None
+            if kept is None or len(kept):
+                parts.append(batch if kept is None else batch.keep(kept))
+                groups += size if kept is None else len(kept)
         dropped = not parts
-        if dropped:
-            parts = [(rollouts, scores)]
-        reward, *extra = torch.cat(scored, 1)
+        whole, everything, batches = Scored.join(parts or sampled[-1:]), Scored.join(sampled), len(sampled)
+        reward, *extra = everything.scores
+        lengths = everything.rollouts.response_lengths
         asked = used(self.config.reward)
         metrics = {
             "reward": self.ranks.mean(reward),
             **{f"reward/{k}": self.ranks.mean(x) for k, x, on in zip(NAMES, extra, asked, strict=True) if on},
-            **length_metrics(torch.cat(lengths), reward, self.ranks),
-            "tokens": float(self.ranks.total(torch.cat(lengths).sum())),
+            **length_metrics(lengths, reward, self.ranks),
+            "tokens": float(self.ranks.total(lengths.sum())),
             **self._verify_metrics(counts, len(reward)),
             **self.batches.metrics(),
             **({"groups/kept": groups / (batches * size)} if settings.filter_groups else {}),
         }
-        whole, scores = join([part for part, _ in parts]), torch.cat([scores for _, scores in parts], 1)
-        n = self.batches.n
-        sequence = whole.prompt_index * n + torch.arange(len(whole)) % n
-        shaped = self._shaped(scores)
-        found = Collected(whole, sequence, scores[0], shaped, self._advantages(shaped, whole), metrics, dropped)
+        found = self._collected(whole, self.batches.n, metrics, dropped)
+        metrics |= self.advantages.metrics()
+        if everything.greedy is not None:
+            metrics["reward/greedy"] = self.ranks.mean(everything.greedy)
         return found if self.ranks.size == 1 else self._dealt(found, step)
 
-    def _advantages(self, reward: Tensor, rollouts: Rollouts) -> Tensor:
-        """Return advantages, (B,); groups are still whole here."""
-        place = self.config.device  # device of collectives
-        wanted = {"length": rollouts.response_lengths} if "length" in advantage_uses(self.config.advantage) else {}
-        return self.advantage(reward.to(place), rollouts.prompt_index.to(place), **wanted).cpu()
+    def _collected(self, scored: Scored, n: int, metrics: dict[str, float], dropped: bool) -> Collected:
+        """Return scored responses, n to a prompt, with their advantages; groups are still whole here."""
+        rollouts, shaped = scored.rollouts, self._shaped(scored.scores)
+        sequence = rollouts.prompt_index * n + torch.arange(len(rollouts)) % n
+        advantages = self.advantages.of(scored, shaped, sequence, learn=not dropped)
+        return Collected(rollouts, sequence, scored.scores[0], shaped, advantages, metrics, dropped)
 
     def _dealt(self, found: Collected, step: int) -> Collected:
         """Return this rank's share of the responses of all ranks."""
@@ -93,11 +84,10 @@ class Collector:
         to = deal(found, parts, self.batches.n, self.whole_groups, self.ranks)
         return exchange(found, to, self.ranks)
 
-    def _batch(self, step: int, counts: Counter[str]) -> tuple[Rollouts, Tensor]:
-        """Return this rank's responses to the next batch and their scores (1 + terms, B).
+    def _batch(self, step: int, counts: Counter[str]) -> Scored:
+        """Return this rank's responses to the next batch and their scores.
 
-        Row 0 of the scores is 1 if correct and 0 if not; the other rows are reward terms to add. Checks without an
-        answer, and correct and copied answers, are added to `counts`.
+        Checks without an answer, and correct and copied answers, are added to `counts`.
         """
         questions, rollouts = self.batches.next(step)
         before = self.task.failures
@@ -105,17 +95,26 @@ class Collector:
         self.batches.judged(rollouts.prompt_index, scores[0])
         counts += self.task.failures - before
         counts += Counter(correct=int(scores[0].sum()), copied=copied)
+        scored = self._scored(questions, rollouts, scores)
         if self.ranks.size > 1:
             with self.clock.phase("idle"):
                 self.ranks.barrier()  # other ranks may still be sampling
-        return rollouts, scores
+        return scored
+
+    def _scored(self, questions: Sequence[Question], rollouts: Rollouts, scores: Tensor) -> Scored:
+        """Return responses with their scores and, if the advantage needs it, the reward of a greedy response."""
+        greedy = None
+        if needs_greedy(self.config):
+            answers = self.batches.greedy(rollouts)
+            rewards = self._shaped(self._judged(questions, answers, 1)[0])
+            by_prompt = torch.zeros(len(questions)).index_copy(0, answers.prompt_index, rewards)
+            greedy = by_prompt[rollouts.prompt_index]
+        return Scored(rollouts, scores, [question.source for question in questions], greedy)
 
     def probed(self, questions: Sequence[Question], rollouts: Rollouts, n: int) -> Collected:
         """Return this rank's n responses to each of its prompts, scored as training data are, not to be trained on."""
-        scores, _ = self._judged(questions, rollouts, n)
-        shaped, sequence = self._shaped(scores), rollouts.prompt_index * n + torch.arange(len(rollouts)) % n
-        advantages = self._advantages(shaped, rollouts)
-        return Collected(rollouts, sequence, scores[0], shaped, advantages, metrics={}, dropped=True)
+        scored = self._scored(questions, rollouts, self._judged(questions, rollouts, n)[0])
+        return self._collected(scored, n, metrics={}, dropped=True)
 
     def _judged(self, questions: Sequence[Question], rollouts: Rollouts, n: int) -> tuple[Tensor, int]:
         """Return the scores (1 + terms, B) of this rank's responses, and the number of correct ones that are copies.
@@ -165,8 +164,10 @@ class Collector:
         found = {f"verify/{kind}": float(count) for kind, count in zip(FAILURES, lost, strict=True) if count}
         return found | ({"verify/copied": copied / correct} if correct else {})
 
-    def _informative(self, rollouts: Rollouts, scores: Tensor) -> Tensor:
+    def _informative(self, batch: Scored) -> Tensor:
         """Return the prompts, ascending and of all ranks, whose responses differ in reward."""
+        rollouts = batch.rollouts
+        scores = self._shaped(batch.scores) if self.config.reward.function else batch.scores[0]
         found = torch.zeros(len(rollouts.prompt_ids), dtype=torch.int64)
         by_group = scores.view(-1, self.batches.n)
         differ = (by_group != by_group[:, :1]).any(1)

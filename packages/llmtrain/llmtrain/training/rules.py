@@ -13,6 +13,7 @@ from entrostat.sample_batch import ragged_batch
 
 from ..settings.config import TrainConfig
 from ..verifiers.own_error import told
+from .advantages import of_tokens
 
 ON_REQUEST = ("ref_logp", "proxy_logp", "truncated_entropy")
 """Fields of tokens that a run has only if the controller needs them."""
@@ -28,7 +29,7 @@ def make_controller(config: TrainConfig) -> Chain:
 
 def keeps_groups(config: TrainConfig) -> bool:
     """Return True if all responses to a prompt must be trained on one rank."""
-    looks_across = config.advantage == "prime" or config.optim.layout == "shared"
+    looks_across = of_tokens(config.advantage) or config.optim.layout == "shared"
     return looks_across or "group_id" in make_controller(config).needs
 
 

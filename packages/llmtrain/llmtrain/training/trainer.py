@@ -129,6 +129,7 @@ class Trainer:
             self.collector.batches.resume(state["batches"], state.get("in_flight", []))
             if self.collector.batches.curriculum and "curriculum" in state:
                 self.collector.batches.curriculum.load_state_dict(state["curriculum"])
+            self.collector.advantages.load_state_dict(state.get("advantages", {}))
             self.evaluator.start = state["prompt_entropy"]
             torch.set_rng_state(state["rng"])
         self.log: RunLog | NoLog = NoLog()
@@ -242,6 +243,7 @@ class Trainer:
             "lora": lora,
             "bases": self.bases,
             "annotator": self.annotator.state_dict(),
+            "advantages": self.collector.advantages.state_dict(),
             "trace": self.trace.state_dict(),
             "prompt_entropy": self.evaluator.start,
             "rng": torch.get_rng_state(),

@@ -16,5 +16,8 @@ TARGET = 0.6
 def cells(entry: Entry, environment: Config, seeds: Sequence[int]) -> list[Cell]:
     """Return a cell for each seed, in the environment of a configuration."""
     target = TARGET if entry.has_target else None
-    config = replace(environment, controller=entry.controller, controller_args=entry.args, target=target)
+    advantage = entry.advantage or environment.advantage
+    config = replace(
+        environment, controller=entry.controller, controller_args=entry.args, target=target, advantage=advantage
+    )
     return [Cell(config, seed) for seed in seeds]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from entrostat.settings.commandline import parse_flags
 
-DESCRIPTION = """Run every controller in four environments and rank them.
+DESCRIPTION = """Run every controller, and GRPO with other advantages, in four environments and rank them.
 
 Example: toybandit leaderboard --quick --workers 2
 
@@ -34,7 +34,7 @@ class LeaderboardFlags:
 def leaderboard_command(args: Sequence[str]) -> int:
     """Rank all controllers against the reward–entropy frontier."""
     flags = parse_flags(LeaderboardFlags, args, prog="toybandit leaderboard", description=DESCRIPTION)
-    from entrostat.about.lineup import entries
+    from entrostat.about.lineup import ADVANTAGES, entries
 
     from ..config import Config
     from ..sweep.command import sweep
@@ -49,7 +49,8 @@ def leaderboard_command(args: Sequence[str]) -> int:
         configs = {
             env: replace(config, states=QUICK_STATES, rollouts=QUICK_ROLLOUTS) for env, config in configs.items()
         }
-    asked = {env: [(entry, cells(entry, config, seeds)) for entry in entries()] for env, config in configs.items()}
+    lineup = (*entries(), *ADVANTAGES)
+    asked = {env: [(entry, cells(entry, config, seeds)) for entry in lineup] for env, config in configs.items()}
     distinct = dict.fromkeys(cell for groups in asked.values() for _, group in groups for cell in group)
     swept = sweep(list(distinct), flags.out, workers=flags.workers, overwrite=flags.overwrite)
     rows = {row["cell"]: row for row in swept}

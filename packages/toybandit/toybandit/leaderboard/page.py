@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from entrostat.about.lineup import LEFT_OUT
+from entrostat.about.lineup import ALONE, LEFT_OUT
 from entrostat.about.titled_points import markdown
 
 from ..config import Config
@@ -31,8 +31,8 @@ def _introduction(environment: Environment, seeds: int, picture: str) -> str:
 
 Every controller but `{LEFT_OUT}`, which needs rollouts of another policy, with the values of its preset
 `paper`. Some also have a row with other values, named in the second column: rates and shares that act within
-{environment.rollouts} rollouts, or a variant of the rule. {environment.states} states, \
-{environment.arms} arms, groups of {environment.group}, and the same {seeds} seeds
+{environment.rollouts} rollouts, a variant of the rule, or another advantage than {environment.advantage}. \
+{environment.states} states, {environment.arms} arms, groups of {environment.group}, and the same {seeds} seeds
 for all. Controllers with a target aim at {TARGET:g} nats.
 
     toybandit leaderboard --page docs/leaderboard.md
@@ -116,6 +116,8 @@ def _row(standing: Standing) -> str:
 def notes(standing: Standing) -> str:
     """Return the notes of a row."""
     found = []
+    if standing.entry.advantage in ALONE:
+        found.append(ALONE[standing.entry.advantage])
     if standing.same_as:
         found.append(f"same numbers as `{standing.same_as}`")
     if standing.entry.per_response:

@@ -51,7 +51,7 @@ def panel(axes: Any, standings: Sequence[Standing], success: Array) -> list[Titl
     axes.axvline(TARGET, color=BASELINE, linewidth=1, linestyle=":", label=f"target {TARGET:g} nats")
     gaps = [highest - standing.reward.value for standing in standings if standing.reward]
     least = min((gap for gap in gaps if gap > 0), default=1e-6)  # one that earns all has no place on a log scale
-    baselines = [s for s in standings if s.entry.controller == "ppo"]
+    baselines = [s for s in standings if s.entry.name == "ppo"]
     shown = [s for s in standings if not s.same_as and s not in baselines]
     named = [*shown[:NAMED], *baselines[:1]]
     points, ends = [], []
