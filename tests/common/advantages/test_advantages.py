@@ -118,7 +118,7 @@ def test_rewards_of_any_kind_are_those_of_float32(name, dtype):
     """Right and wrong ones, and a group of right ones, whose deviation is 0."""
     given = {
         "opo": {"length": torch.tensor([3, 1, 2, 1, 5])},
-        "prime": {"prm_logp": torch.ones(5), "ref_logp": torch.zeros(5), "response": torch.arange(5)},
+        "prime": {"prm_logp": torch.zeros(5), "ref_logp": -torch.ones(5), "response": torch.arange(5)},
         "optimal_token": {"logp": -torch.ones(5), "s2": torch.ones(5) / 2, "response": torch.arange(5)},
         "gdpo": {"rewards": torch.tensor([[1, 0, 0, 1, 1], [3, 4, 3, 3, 9]])},
         "remax": {"greedy": torch.tensor([1, 1, 1, 0, 0])},
@@ -213,12 +213,12 @@ def test_prime_by_hand():
 
 
 def test_prime_of_runs_and_of_a_response_without_tokens():
-    given = {"prm_logp": PROCESS, "ref_logp": torch.zeros(6), "beta": 1.0}
+    given = {"prm_logp": PROCESS - 2, "ref_logp": torch.full((6,), -2.0), "beta": 1.0}
     group = torch.zeros(3, dtype=torch.int64)
     runs = prime(torch.stack([OUTCOME, 1 - OUTCOME]), group, response=RESPONSE, **given)
     alone = prime(1 - OUTCOME, group, response=RESPONSE, **given)
     torch.testing.assert_close(runs[1], alone, rtol=0, atol=1e-15)
-    process = {**given, "prm_logp": torch.stack([-PROCESS, PROCESS])}
+    process = {**given, "prm_logp": torch.stack([-PROCESS, PROCESS]) - 2}
     runs = prime(1 - OUTCOME, group, response=RESPONSE, **process)
     torch.testing.assert_close(runs[1], alone, rtol=0, atol=1e-15)
     skipped = prime(OUTCOME[[0, 1, 1, 2]], torch.zeros(4).long(), response=torch.tensor([0, 0, 1, 3, 3, 3]), **given)
@@ -228,7 +228,7 @@ def test_prime_of_runs_and_of_a_response_without_tokens():
 
 
 def test_prime_of_a_response_loses_no_digits_to_the_ones_before():
-    given = {"prm_logp": torch.tensor([1e8, 1.0, 1.0]), "ref_logp": torch.zeros(3), "beta": 1.0}
+    given = {"prm_logp": torch.zeros(3), "ref_logp": -torch.tensor([1e8, 1.0, 1.0]), "beta": 1.0}
     found = prime(torch.ones(2), GROUP[2:4], response=torch.tensor([0, 1, 1]), **given)
     assert found.tolist() == [1e8, 2.0, 1.0]
 
@@ -245,12 +245,12 @@ def test_prime_where_no_response_has_a_token(runs):
 def test_what_is_needed_is_asked_for_by_name():
     with pytest.raises(ValueError, match="advantage 'opo' needs length=, which was not given"):
         get_advantage("opo")(REWARD, GROUP)
-    given = {"prm_logp": PROCESS, "ref_logp": PROCESS, "response": RESPONSE}
+    given = {"prm_logp": -PROCESS.abs(), "ref_logp": -PROCESS.abs(), "response": RESPONSE}
     for name in given:
         with pytest.raises(ValueError, match=f"advantage 'prime' needs {name}=, which was not given"):
             prime(OUTCOME, GROUP[:3], **{**given, name: None})
     with pytest.raises(ValueError, match="response must ascend"):
-        prime(OUTCOME, GROUP[:3], prm_logp=PROCESS, ref_logp=PROCESS, response=RESPONSE.flip(0))
+        prime(OUTCOME, GROUP[:3], **{**given, "response": RESPONSE.flip(0)})
     assert {name: advantage_needs(name) for name in REGISTRY if advantage_needs(name)} == {
         "gdpo": ("rewards",),
         "remax": ("greedy",),
@@ -379,3 +379,45 @@ def test_rounding_is_no_difference_between_rewards(name, scale, dtype):
     found = get_advantage(name)(reward, group)
     assert found.argmax() == 5
     assert found[5] > 1e-3
+
+
+FOUR, ONE_GROUP = torch.tensor([0.1, 0.3, 0.7, 0.9]), torch.zeros(4, dtype=torch.int64)
+LOGP, S2 = torch.tensor([-0.5, -1.0, -1.0, -2.0]), torch.full((4,), 0.3)
+TOLD = {"logp": LOGP, "s2": S2, "response": torch.arange(4)}
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "said"),
+    [
+        ("remax", {"greedy": torch.ones(3)}, r"'remax': greedy has shape \(3,\) for 4 responses"),
+        ("remax", {"greedy": torch.ones(2, 1)}, r"'remax': greedy has shape \(2, 1\) for 4 responses"),
+        ("remax", {"greedy": 1.0}, "'remax': greedy must be a tensor, not float"),
+        ("remax", {"greedy": torch.tensor([1, torch.nan, 0, 1])}, "'remax': greedy is not finite everywhere"),
+        ("gdpo", {"rewards": FOUR}, r"'gdpo': rewards must be a stack of tensors like reward; got \(4,\)"),
+        ("gdpo", {"rewards": torch.ones(0, 4)}, r"'gdpo': rewards must be a stack of tensors like reward"),
+        ("gdpo", {"rewards": torch.ones(2, 3)}, r"'gdpo': rewards has shape \(2, 3\) for 4 responses"),
+        ("gdpo", {"rewards": torch.stack([FOUR, FOUR.log() / 0])}, "'gdpo': rewards is not finite everywhere"),
+        ("gdpo", {"rewards": FOUR[None], "weight": torch.ones(2)}, "weight must have a number for each of the 1"),
+        ("optimal_token", {**TOLD, "logp": LOGP.exp()}, "'optimal_token': logp must be log-probabilities, at most 0"),
+        ("optimal_token", {**TOLD, "logp": LOGP * torch.nan}, "'optimal_token': logp is not finite"),
+        ("optimal_token", {**TOLD, "logp": LOGP[1:]}, r"'optimal_token': logp has shape \(3,\) for 4 tokens"),
+        ("optimal_token", {**TOLD, "s2": S2 * 10}, "'optimal_token': s2 must be Σπ² of each token, from 0 to 1; got 3"),
+        ("optimal_token", {**TOLD, "response": torch.arange(4) + 1}, "response must number the responses from 0 to 3"),
+        ("prime", {"prm_logp": LOGP, "ref_logp": LOGP.exp(), "response": torch.arange(4)}, "'prime': ref_logp must be"),
+    ],
+)
+def test_what_an_advantage_is_told_is_what_its_name_says(name, told, said):
+    with pytest.raises((TypeError, ValueError), match=said):
+        get_advantage(name)(FOUR, ONE_GROUP, **told)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("share", [1.0, 0.3])
+def test_rewards_that_cancel_leave_nothing(share, dtype):
+    """r and 1 − r have opposite advantages; whitened, their rounding would be up to .002."""
+    given = [0.95, 0.1, 0.3, 0.35, 0.7, 0.77, 0.2, 0.9, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0]
+    reward, group = torch.tensor(given, dtype=dtype), torch.arange(16) // 8
+    parts, weight = torch.stack([reward, 1 - reward]), torch.full((2,), share, dtype=dtype)
+    assert get_advantage("gdpo")(reward, group, rewards=parts, weight=weight).abs().max() == 0
+    uneven = get_advantage("gdpo")(reward, group, rewards=parts, weight=torch.tensor([share, 0.99 * share]))
+    assert uneven.abs().max() > 1  # a hundredth that is left is a difference

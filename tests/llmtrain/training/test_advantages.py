@@ -35,15 +35,6 @@ def test_a_greedy_response_is_the_baseline():
     assert found.metrics["tokens"] == 12
 
 
-def test_groups_that_are_left_out_take_their_greedy_responses_along():
-    rewards = [RIGHT + MIXED + WRONG + MIXED + [1, 1, 1, 0], MIXED + WRONG + MIXED + MIXED + [0, 1, 1, 0]]
-    found = collector(replace(CONFIG, advantage="remax"), rewards, Engine()).collect(0)
-    assert found.rollouts.prompt_ids == [[7, 1], [7, 3], [7, 0], [7, 2]]
-    greedy = [1, 0, 0, 1]
-    assert found.advantage.tolist() == [reward - of for of in greedy for reward in MIXED]
-    assert found.metrics["reward/greedy"] == pytest.approx(5 / 8)
-
-
 def test_a_greedy_response_is_shaped_as_the_others_are():
     config = replace(UNFILTERED, advantage="remax", reward=RewardConfig(function="my:own", function_weight=0.5))
     one = collector(config, [MIXED * 4 + [1] * 4], Engine())
@@ -101,6 +92,23 @@ def test_every_term_is_normalised_by_itself(weight):
     mean = sum(summed) / 12
     deviation = math.sqrt(sum((x - mean) ** 2 for x in summed) / 11 + 1e-8)
     assert found.advantage.tolist() == pytest.approx([(x - mean) / deviation for x in summed], rel=1e-5)
+
+
+def test_a_group_stays_if_any_term_differs():
+    """Prompt 1 has equal verdicts and different numbers; prompt 2 has neither."""
+    config = replace(CONFIG, advantage="gdpo", reward=RewardConfig(function="my:own", function_weight=1.0))
+    one = collector(config, [MIXED + RIGHT + WRONG + MIXED, MIXED * 4], Engine())
+    numbers = iter([[0.0] * 3, [0.0, 0.5, 0.5], [0.0] * 3, [0.0] * 3, *[[0.0] * 3] * 4])
+    one.task = replace(one.task, start_reward=lambda: Several(numbers))
+    found = one.collect(0)
+    assert found.rollouts.prompt_ids == [[7, 0], [7, 1], [7, 3], [7, 0]]
+
+
+class Several(Numbers):
+    """A reward function that gives every group the next numbers."""
+
+    def score(self, groups):
+        return [next(self.numbers) for _ in groups]
 
 
 def normalised(values):

@@ -13,6 +13,8 @@ STD_EPS = 1e-6
 """Number added to a standard deviation before dividing by it."""
 ROUNDING = 4
 """Units in the last place by which equal rewards may differ, as sums of the same parts in another order do."""
+CANCELLED = 64
+"""Units in the last place that a sum of normalised rewards may keep where they cancel."""
 VARIANCE_EPS = 1e-8
 """Number added to a variance over tokens before its root, as verl does."""
 WHITENED = ("tokens", "responses")
@@ -138,12 +140,19 @@ def gdpo(
     A reward with a small spread counts as much as one with a large spread; in their sum it would be lost.
     rewards: (m, ..., n), the parts of `reward`, which is not used itself. weight: (m,); None: 1 each.
     length: number of tokens of each response, as in `reinforce_pp`. Raises ValueError if there are no rewards.
+    Rewards that cancel, as r and 1 − r do, leave 0, and not their rounding.
     """
     parts = needed("gdpo", "rewards", rewards)
+    if parts.ndim != reward.ndim + 1 or not len(parts):
+        raise ValueError(f"advantage 'gdpo': rewards must be a stack of tensors like reward; got {tuple(parts.shape)}")
     parts = parts.to(torch.promote_types(parts.dtype, torch.float32))
     share = torch.ones(len(parts)) if weight is None else weight
-    each = torch.stack([grpo(part, group_id) for part in parts])
-    return whitened(torch.tensordot(share.to(each), each, 1), length, reduce or LocalReduce())
+    if share.shape != (len(parts),):
+        raise ValueError(f"advantage 'gdpo': weight must have a number for each of the {len(parts)} rewards")
+    each = torch.stack([grpo(part, group_id) for part in parts]) * share.to(parts).reshape(-1, *[1] * reward.ndim)
+    summed, size = each.sum(0), each.abs().sum(0)
+    left = summed.where(summed.abs() > CANCELLED * torch.finfo(each.dtype).eps * size, 0.0)
+    return whitened(left, length, reduce or LocalReduce())
 
 
 @register("remax", source="Li et al. 2024 (ReMax, arXiv 2310.10505)", needs=("greedy",))

@@ -55,8 +55,10 @@ def register(name: str, **about: Any) -> Callable[[Advantage], Advantage]:
         def computed(reward: Tensor, *args: Any, **kwargs: Any) -> Tensor:
             _check(name, kwargs)
             _check_tensors(name, reward, *args[:1], **kwargs)
-            if not torch.compiler.is_compiling() and not bool(reward.isfinite().all()):
-                raise ValueError(f"advantage {name!r}: a reward is not finite; give such a response the reward 0")
+            if not torch.compiler.is_compiling():
+                if not bool(reward.isfinite().all()):
+                    raise ValueError(f"advantage {name!r}: a reward is not finite; give such a response the reward 0")
+                _check_told(name, reward, kwargs)
             # 1 / STD_EPS is beyond half precision, and booleans have no mean
             wide = reward.to(torch.promote_types(reward.dtype, torch.float32))
             found = torch.as_tensor(function(wide, *args, **kwargs))
@@ -155,6 +157,37 @@ def _check_tensors(name: str, reward: Any, group_id: Any = None, **others: Any) 
             raise ValueError(
                 f"advantage {name!r}: {key} has shape {tuple(value.shape)} for {reward.shape[-1]} responses"
             )
+
+
+OF_RESPONSES = ("greedy", "rewards")
+"""Inputs with a number for each response."""
+OF_TOKENS = ("logp", "s2", "prm_logp", "ref_logp", "response")
+"""Inputs with a number for each token."""
+ABOVE_ONE = 1e-3
+"""Rounding (nats, or of a sum of squares) by which a probability may seem to exceed 1."""
+
+
+def _check_told(name: str, reward: Tensor, given: Mapping[str, Any]) -> None:
+    """Raise TypeError or ValueError if an input beside rewards and groups is not what its name says."""
+    told = {key: given[key] for key in (*OF_RESPONSES, *OF_TOKENS) if given.get(key) is not None}
+    tokens = next((len(x) for x in (told.get("response"),) if isinstance(x, Tensor) and x.ndim), None)
+    for key, value in told.items():
+        if not isinstance(value, Tensor) or not value.ndim:
+            what = "a single number" if isinstance(value, Tensor) else type(value).__name__
+            raise TypeError(f"advantage {name!r}: {key} must be a tensor, not {what}")
+        count = reward.shape[-1] if key in OF_RESPONSES else tokens
+        if count is not None and value.shape[-1] != count:
+            each = "responses" if key in OF_RESPONSES else "tokens"
+            raise ValueError(f"advantage {name!r}: {key} has shape {tuple(value.shape)} for {count} {each}")
+        if not bool(value.isfinite().all()):
+            raise ValueError(f"advantage {name!r}: {key} is not finite everywhere")
+        if key in ("logp", "prm_logp", "ref_logp") and bool((value > ABOVE_ONE).any()):
+            raise ValueError(f"advantage {name!r}: {key} must be log-probabilities, at most 0; got {value.max():g}")
+        if key == "s2" and bool(((value < 0) | (value > 1 + ABOVE_ONE)).any()):
+            raise ValueError(f"advantage {name!r}: s2 must be Σπ² of each token, from 0 to 1; got {value.max():g}")
+        if key == "response" and value.numel() and not 0 <= int(value.min()) <= int(value.max()) < reward.shape[-1]:
+            last, got = reward.shape[-1] - 1, int(value.max())
+            raise ValueError(f"advantage {name!r}: response must number the responses from 0 to {last}; got {got}")
 
 
 def needed(name: str, keyword: str, value: Tensor | None) -> Tensor:

@@ -44,6 +44,11 @@ class Advantages:
         self.baselines: dict[str, float] = {}
         """Running mean of the rewards of each source, for `rae`."""
 
+    @property
+    def by_term(self) -> bool:
+        """True if each term of the reward is looked at by itself."""
+        return "rewards" in self.uses
+
     def of(self, scored: Scored, reward: Tensor, sequence: Tensor, learn: bool = True) -> Tensor:
         """Return advantages, (B,), of this rank's rewards to train on; all ranks call this.
 
@@ -52,7 +57,7 @@ class Advantages:
         told: dict[str, Tensor] = {}
         if "length" in self.uses:
             told["length"] = scored.rollouts.response_lengths
-        if "rewards" in self.uses:
+        if self.by_term:
             told |= {"rewards": self._terms(scored.scores), "weight": self._weights()}
         if "greedy" in self.uses:
             assert scored.greedy is not None

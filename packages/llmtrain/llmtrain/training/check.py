@@ -115,8 +115,10 @@ def check_advantage(config: TrainConfig) -> None:
         raise ValueError(
             f"rollout.n must be at least 2 with advantage {name!r}, which is 0 in a group of 1; got {least}"
         )
-    if least < 2 and config.rollout.filter_groups:
-        raise ValueError(f"rollout.filter_groups needs groups whose rewards may differ, rollout.n of 2; got {least}")
+    if name in ("rae", "remax") and config.rollout.filter_groups:
+        raise ValueError(
+            f"advantage {name!r} has a signal in groups whose rewards are equal: leave out rollout.filter_groups"
+        )
     if name == "pass_at_k":  # whose k must fit the group
         get_advantage(config.advantage)(torch.zeros(least), torch.zeros(least, dtype=torch.int64))
     verdicts = name in OF_VERDICTS or name == "max_rl" or "variant=analytic" in config.advantage

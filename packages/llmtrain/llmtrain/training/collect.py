@@ -165,11 +165,18 @@ class Collector:
         return found | ({"verify/copied": copied / correct} if correct else {})
 
     def _informative(self, batch: Scored) -> Tensor:
-        """Return the prompts, ascending and of all ranks, whose responses differ in reward."""
-        rollouts = batch.rollouts
-        scores = self._shaped(batch.scores) if self.config.reward.function else batch.scores[0]
+        """Return the prompts, ascending and of all ranks, whose responses differ in reward.
+
+        That is the verdict, or all of the reward if a function has a part in it; where the advantage looks at each term
+        by itself, it is any term.
+        """
+        rollouts, scores = batch.rollouts, batch.scores[:1]
+        if self.advantages.by_term:
+            scores = batch.scores
+        elif self.config.reward.function:
+            scores = self._shaped(batch.scores)[None]
         found = torch.zeros(len(rollouts.prompt_ids), dtype=torch.int64)
-        by_group = scores.view(-1, self.batches.n)
-        differ = (by_group != by_group[:, :1]).any(1)
+        by_group = scores.view(len(scores), -1, self.batches.n)
+        differ = (by_group != by_group[..., :1]).any(-1).any(0)
         found[rollouts.prompt_index[:: self.batches.n][differ]] = 1
         return self.ranks.total(found).nonzero()[:, 0]
