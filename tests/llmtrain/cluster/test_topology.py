@@ -96,7 +96,11 @@ def all_end(known: dict[int, str]) -> bool:
 
 
 def test_a_run_on_two_ranks_is_that_of_one_process(here, learns, tmp_path, capsys):
-    """DeepSpeed on two learners, one rollout engine: every metric of three steps, evaluations too."""
+    """DeepSpeed on two learners, one rollout engine: every metric of three steps, evaluations too.
+
+    `remax`: greedy responses are shared out over the ranks as the sampled ones are.
+    """
+    learns = replace(learns, advantage="remax")
     Trainer(replace(learns, out=str(tmp_path / "local")), learns.model.path).run()
     config = replace(learns, nproc=2, engine=EngineConfig(name="deepspeed", zero_stage=2))
     assert train(on_ray(config, tmp_path / "ray")) == 0
@@ -106,6 +110,7 @@ def test_a_run_on_two_ranks_is_that_of_one_process(here, learns, tmp_path, capsy
     local, remote = without_times(tmp_path / "local"), without_times(tmp_path / "ray")
     assert [line["step"] for line in remote] == [0, 1, 2, 3]
     assert all(line["grad_norm"] > 0 for line in local[:3])
+    assert all("reward/greedy" in line for line in local[:3])
     for a, b in zip(local, remote, strict=True):
         assert a.keys() == b.keys()
         for key, value in a.items():

@@ -1,9 +1,11 @@
 """Page of the leaderboard, from standings."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from entrostat.about.lineup import Entry
-from llmtrain.settings.config import TrainConfig
+from llmtrain.settings.config import RewardConfig, TrainConfig
 from llmtrain.studies.leaderboard_page import page
 from llmtrain.studies.standings import Standing
 
@@ -56,3 +58,26 @@ def test_what_is_noise_is_told():
 def test_without_curves_or_target_there_is_nothing_to_read():
     assert "## At" not in page(STRENGTHS, [], TrainConfig(), "command", "x.png")
     assert "## At" not in page(STRENGTHS[:2], [], TrainConfig(target=0.3), "command", "x.png")
+
+
+def test_advantages_have_rows_and_notes():
+    entries = [Entry("ppo"), Entry("ppo", advantage="gdpo"), Entry("ppo", advantage="rae decay=0.5")]
+    standings = [replace(ended("ppo", {}, 0.2, 0.3), entry=entry) for entry in entries]
+    text = page(standings, [], TrainConfig(), "command", "x.png")
+    assert "`ppo` with each of 3 advantages trains the same model" in text
+    assert "advantage grpo or that of the second column" in text
+    assert "| `ppo` | advantage=gdpo | 0.200 | 0.300 | 0.300 | 0.300 | one reward: " in text
+    assert "| `ppo` | advantage=rae decay=0.5 | 0.200 |" in text
+    shaped = page(standings, [], TrainConfig(reward=RewardConfig(format="boxed")), "command", "x.png")
+    assert "one reward" not in shaped
+
+
+def test_rows_of_another_start_model_are_marked():
+    standings = [replace(s, start=(0.5224, 0.5168)) for s in STRENGTHS]
+    standings[3] = replace(standings[3], start=(0.5208, 0.5228))
+    text = page(standings, [], TrainConfig(), "command", "x.png")
+    assert "1 of the entries, marked, began with another start model" in text
+    assert [line.split("|")[2].strip() for line in text.splitlines() if line.endswith("| another start model |")] == [
+        "eps_high=0.5"
+    ]
+    assert "another start model" not in page(STRENGTHS, [], TrainConfig(), "command", "x.png")

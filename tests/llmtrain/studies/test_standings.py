@@ -5,7 +5,7 @@ import pytest
 
 from entrostat.about.lineup import Entry
 from llmtrain.studies.comparison import Run
-from llmtrain.studies.standings import Standing, by_entropy, standard_error, standing
+from llmtrain.studies.standings import Standing, by_entropy, of_another_start, standard_error, standing
 
 NAMES = [f"c{i}" for i in range(12)]
 
@@ -39,6 +39,29 @@ def test_twins_were_trained_alike_in_every_step_of_every_run():
     assert standing(Entry("steer"), [run([9, 9, 0.5], passed=0.1)] * 2, ppo).same_as == "ppo"
     for other in (run([9, 8, 0.5]), run([9, 9, 0.5], reward=0.6), run([9, 9, 0.5], norm=2.0)):
         assert standing(Entry("steer"), [run([9, 9, 0.5]), other], ppo).same_as == ""
+
+
+def began(name, *entropies):
+    """An entry whose policy had these entropies before the first step of each seed."""
+    runs = [Run(name, {"target": None, "eval": {"k": 2}}, [{"step": 0, "eval/entropy": h}]) for h in entropies]
+    return standing(Entry(name), runs, {})
+
+
+def test_another_start_model_is_told_by_its_entropy_before_the_first_step():
+    """The logs of two processors: .522465 and .520796 nats; 5e-6 is the rounding of one model's pass."""
+    alike = [
+        began("ppo", 0.522465, 0.516879),
+        began("steer", 0.522465 + 5e-6, 0.516879),
+        began("kl_ref", 0.522465, 0.516879),
+    ]
+    assert of_another_start(alike) == set()
+    other, one_seed = began("thermostat", 0.520796, 0.522759), began("aem", 0.522465, 0.522759)
+    assert of_another_start([*alike, other, one_seed]) == {"thermostat", "aem"}
+    unknown = standing(Entry("epo"), [run([9, 9, 0.5])], {})
+    assert of_another_start([*alike, unknown]) == set()
+    assert of_another_start([unknown]) == of_another_start([]) == set()
+    late = Run("late", {}, [{"step": 80, "eval/entropy": 0.2}])
+    assert np.isnan(late.start)
 
 
 def test_who_has_no_target_has_no_error():

@@ -50,7 +50,7 @@ def main(args: list[str]) -> int:
     from ..studies.leaderboard_page import page
     from ..studies.leaderboard_picture import draw
     from ..studies.leaderboard_runs import configurations, train_all
-    from ..studies.standings import Standing, by_entropy, standing
+    from ..studies.standings import Standing, by_entropy, of_another_start, standing
     from ..training.check import check
 
     out = Path(base.out)
@@ -73,7 +73,9 @@ def main(args: list[str]) -> int:
         raise ValueError(f"no controller could be trained: {standings[0].error}")
     path = given.page or out / "leaderboard.md"
     metrics = ("reward", f"pass@{base.eval.k}")
-    laws = [law for metric in metrics if (law := by_entropy(standings, metric))]
+    others = of_another_start(standings)
+    alike = [standing for standing in standings if standing.entry.name not in others]
+    laws = [law for metric in metrics if (law := by_entropy(alike, metric))]
     picture = path.with_suffix("") / "entropy.png"
     draw(standings, metrics, laws, picture, base.target if isinstance(base.target, float) else None)
     told = f"{PROG} {shlex.join(args)}"

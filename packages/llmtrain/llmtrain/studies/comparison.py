@@ -67,6 +67,12 @@ class Run:
         values = self.series(key)[1]
         return float(values[-1]) if len(values) else float("nan")
 
+    @property
+    def start(self) -> float:
+        """Entropy (nats) of the held-out responses before the first step, of the start model; NaN if unknown."""
+        steps, values = self.series("eval/entropy")
+        return float(values[0]) if len(steps) and steps[0] == 0 else float("nan")
+
     def late(self, key: str) -> float:
         """Return the mean of a metric over the last third of its values; NaN if it was never logged."""
         values = self.series(key)[1]

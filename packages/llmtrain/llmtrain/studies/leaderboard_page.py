@@ -10,7 +10,7 @@ from entrostat.about.titled_points import markdown
 from ..evaluation.report import number
 from ..settings.config import TrainConfig
 from ..tasks.rewards import used
-from .standings import NOTABLE, ByEntropy, Standing, standard_error
+from .standings import NOTABLE, ByEntropy, Standing, of_another_start, standard_error
 from .strengths import Curve, curves, readings, share_of_noise
 
 
@@ -43,28 +43,44 @@ number in a column, from the variance between the seeds of an entry, pooled over
 seeds, not of another model. A difference of two rows has √2 times that error: rows less than three errors apart may
 change places with other seeds"""
 
+START = (
+    """The start model is warmed up where the runs are, and processors round differently: compare rows of one start."""
+)
+OTHERS = """
+{count} of the entries, marked, began with another start model than the others; predictions leave them out."""
+AGAIN = """They and several advantages are beside GRPO from one start on [another page](leaderboard_lm_2.md)."""
+
 
 def _introduction(standings: Sequence[Standing], config: TrainConfig, seeds: int, told: str, picture: str) -> str:
     names = {s.entry.controller for s in standings}
     everyone = names >= {entry.controller for entry in entries()}
-    who = ALL if everyone else f"{', '.join(f'`{name}`' for name in sorted(names))} train"
+    verb = "trains" if len(names) == 1 else "train"
+    who = ALL if everyone else f"{', '.join(f'`{name}`' for name in sorted(names))} {verb}"
     questions = ", ".join(Path(name).name for name in config.data.train_files) or config.task.name
     seen, noise = ("seed 0", "") if seeds == 1 else (f"seeds 0 to {seeds - 1}", NOISE)
     target = "their own targets" if config.target is None else f"{config.target} nats"
     if any("target" in s.entry.args for s in standings):
         target += ", or the target in that column"
-    advantages = f"advantage {config.advantage}"
-    if any(s.entry.advantage for s in standings):
-        advantages += " where the second column names no other"
+    aimed = config.target is not None or any(s.entry.has_target for s in standings)
+    held = f"\nControllers with a target hold {target}." if aimed else ""
+    others = [s.entry.advantage for s in standings if s.entry.advantage]
+    advantages = f"advantage {config.advantage}" + " or that of the second column" * bool(others)
+    if others and len(others) >= len(standings) - 1:
+        who = f"`{standings[0].entry.controller}` with each of {len(standings)} advantages trains"
+    own = f"\n{AGAIN}" if everyone else ""
+    apart = of_another_start(standings)
+    start = START + (OTHERS.format(count=len(apart)) if apart else "") + own
     return f"""# Leaderboard in a language model
 
 {who} the same model on {questions}:
 {config.steps} rollout steps of {config.rollout.prompts} × {config.rollout.n} responses, {config.updates} optimizer \
-steps each, learning rate {config.optim.lr:g}, {advantages}, {seen}.
-Hyperparameters have the values of the preset `{config.controller_preset}`, except those in the second column.
-Controllers with a target hold {target}.
+steps each, learning rate {config.optim.lr:g},
+{advantages}, {seen}.
+Hyperparameters have the values of the preset `{config.controller_preset}`, except those in the second column.{held}
 
     {told}
+
+{start}
 
 {markdown(f"Reward and pass@{config.eval.k} against entropy", picture)}
 
@@ -142,7 +158,7 @@ def _range(curve: Curve) -> str:
 
 def _table(standings: Sequence[Standing], config: TrainConfig) -> str:
     metrics = ("entropy", "reward", f"avg@{config.eval.k}", f"pass@{config.eval.k}")
-    alone = {} if any(used(config.reward)) or config.data.train_files else ALONE
+    alone, apart = {} if any(used(config.reward)) or config.data.train_files else ALONE, of_another_start(standings)
     headings = (f"{metric}{_plus_minus(standard_error(standings, metric))}" for metric in metrics)
     lines = ["## All entries", "", "Highest reward first.", ""]
     lines += ["| " + " | ".join(("controller", "values", *headings, "notes")) + " |", "|" + "---|" * 7]
@@ -151,6 +167,8 @@ def _table(standings: Sequence[Standing], config: TrainConfig) -> str:
         note = f"trained exactly as `{s.same_as}`" if s.same_as else alone.get(s.entry.advantage or "", "")
         if s.entry.controller == "temperature_loop" or s.entry.args.get("mode") == "temperature":
             note = "entropy and reward at the temperature that it sets"
+        if s.entry.name in apart:
+            note = "; ".join(filter(None, (note, "another start model")))
         lines.append("| " + " | ".join((f"`{s.entry.controller}`", s.entry.setting, *numbers, note)) + " |")
     return "\n".join(lines)
 

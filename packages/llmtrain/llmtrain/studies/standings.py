@@ -20,6 +20,8 @@ NOTABLE = 3.0
 """Standard errors above which a difference is listed."""
 FEWEST = 10
 """Minimum number of entries for a parabola."""
+SAME_START = 1e-4
+"""Relative difference between entropies of one model before the first step, above which there are two models."""
 ALONE = 0.9
 """Leverage above which an entry is left out of the fit: it is so far from the others that the parabola there would
 depend almost only on the entry itself."""
@@ -36,6 +38,8 @@ class Standing:
     """Error of a failed run; empty if all runs finished."""
     same_as: str = ""
     """Name of an earlier entry with exactly the same training, step by step."""
+    start: tuple[float, ...] = ()
+    """Entropy of the start model's held-out responses for each seed (nats), as evaluated before the first step."""
     values: Mapping[str, Array]
     """Values by metric, (seeds,) each: entropy (nats) and reward over the last third of the steps, avg@k and pass@k of
     the last evaluation, and target_error |entropy − target| if there is a target."""
@@ -58,7 +62,7 @@ def standing(entry: Entry, runs: Sequence[Run], others: Mapping[str, Sequence[Ru
     if target is not None:
         values["target_error"] = np.abs(values["entropy"] - target)
     twin = next((name for name, found in others.items() if _same(runs, found)), "")
-    return Standing(entry=entry, target=target, same_as=twin, values=values)
+    return Standing(entry=entry, target=target, same_as=twin, start=tuple(run.start for run in runs), values=values)
 
 
 def _same(runs: Sequence[Run], others: Sequence[Run]) -> bool:
@@ -67,6 +71,17 @@ def _same(runs: Sequence[Run], others: Sequence[Run]) -> bool:
         for run, other in zip(runs, others, strict=True)
         for metric in ("entropy", "reward", "grad_norm")
     )
+
+
+def of_another_start(standings: Sequence[Standing]) -> set[str]:
+    """Return the names of entries whose runs began with another model than those of most entries."""
+    told = [s for s in standings if s.start and np.isfinite(s.start).all()]
+    alike = {
+        s.entry.name: {other.entry.name for other in told if np.allclose(s.start, other.start, rtol=SAME_START, atol=0)}
+        for s in told
+    }
+    most = max(alike.values(), key=len, default=set())
+    return set(alike) - most
 
 
 def standard_error(standings: Sequence[Standing], metric: str) -> float:
