@@ -25,6 +25,8 @@ from toybandit.forecast.outlook import look_ahead
 
 DOCS = Path(__file__).parents[1] / "docs"
 LOGS = DOCS / "data" / "leaderboard_lm"
+OTHERS = DOCS / "data" / "leaderboard_lm_2"
+"""Runs of entries and of GRPO from another start model."""
 PLACE = DOCS / "data" / "predict"
 TARGET = 0.45
 SEARCHES = 4

@@ -12,7 +12,7 @@ from llmtrain.studies import compact_logs
 from llmtrain.studies.baseline import ALIKE, Difference, differences
 from llmtrain.studies.comparison import Run
 from llmtrain.studies.leaderboard_runs import configurations
-from llmtrain.studies.standings import Standing, standing
+from llmtrain.studies.standings import Standing, of_another_start, standing
 
 DOCS = Path(__file__).parent.parent / "docs"
 BASELINE = "ppo"
@@ -181,7 +181,8 @@ def _base(study: Study) -> TrainConfig:
 def results(study: Study) -> Results | None:
     """Return what the compact logs of a study have; None unless the baseline and another entry are finished.
 
-    If no entry but the baseline has all seeds, those count that every entry has, two at least.
+    If no entry but the baseline has all seeds, those count that every entry has, two at least. Raises ValueError if
+    entries began with different models, as after a warm-up on each of two machines.
     """
     entries = asked(study.rules)
     found = {entry.name: finished(study, entry) for entry in entries}
@@ -194,6 +195,8 @@ def results(study: Study) -> Results | None:
         if len(found[entry.name]) >= seeds:
             standings.append(standing(entry, found[entry.name][:seeds], runs))
             runs[entry.name] = found[entry.name][:seeds]
+    if apart := of_another_start(standings):
+        raise ValueError(f"study {study.name}: {', '.join(sorted(apart))} began with another model than the others")
     ready = BASELINE in runs and len(runs) > 1
     return Results(study, _base(study), standings, runs, len(entries), seeds) if ready else None
 

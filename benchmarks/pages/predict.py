@@ -25,7 +25,7 @@ from toybandit.forecast.observed import SCALE
 from toybandit.trajectory import Array
 
 from ..page_tables import leading, read_table
-from ..predict import DOCS, LOGS, PLACE, WITHOUT, metrics_of, names, observed, read_fits
+from ..predict import DOCS, LOGS, OTHERS, PLACE, WITHOUT, metrics_of, names, observed, read_fits
 
 PAGE, PICTURE = DOCS / "predict.md", DOCS / "predict" / "outcomes.png"
 RECORD = Path(words.__file__).with_name("record.json")
@@ -57,13 +57,24 @@ class Correlation(NamedTuple):
 
 @cache
 def outcomes() -> dict[str, Array]:
-    """Return avg@8 and pass@8 of each entry's runs of the language model at the end, (2, seeds)."""
+    """Return avg@8 and pass@8 of each entry's runs of the language model at the end, (2, seeds).
+
+    Runs from another start model are moved by the difference between the two starts' GRPO.
+    """
+    moved = at_the_end("ppo", LOGS).mean(1, keepdims=True) - at_the_end("ppo", OTHERS).mean(1, keepdims=True)
     found = {}
     for entry in entries():
         folder = re.sub(r"[^\w.=-]+", "_", entry.name).strip("_")
-        if (LOGS / folder).is_dir():
-            found[entry.name] = np.array([outcome(metrics_of(folder, seed)) for seed in range(3)]).T
+        if entry.name != "ppo" and (OTHERS / folder).is_dir():
+            found[entry.name] = at_the_end(folder, OTHERS) + moved
+        elif (LOGS / folder).is_dir():
+            found[entry.name] = at_the_end(folder, LOGS)
     return found
+
+
+def at_the_end(folder: str, logs: Path) -> Array:
+    """Return avg@8 and pass@8 of an entry's runs at the end, (2, seeds)."""
+    return np.array([outcome(metrics_of(folder, seed, logs)) for seed in range(3)]).T
 
 
 def outcome(metrics: Sequence[Mapping[str, Any]]) -> list[float]:

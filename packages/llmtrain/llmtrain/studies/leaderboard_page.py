@@ -74,8 +74,7 @@ def _introduction(standings: Sequence[Standing], config: TrainConfig, seeds: int
 
 {who} the same model on {questions}:
 {config.steps} rollout steps of {config.rollout.prompts} × {config.rollout.n} responses, {config.updates} optimizer \
-steps each, learning rate {config.optim.lr:g},
-{advantages}, {seen}.
+steps each, learning rate {config.optim.lr:g}, {advantages}, {seen}.
 Hyperparameters have the values of the preset `{config.controller_preset}`, except those in the second column.{held}
 
     {told}
