@@ -9,6 +9,7 @@ from torch import Tensor
 
 from entrostat import StepStats, Tokens, get_advantage, make
 from entrostat.about.description import names
+from entrostat.advantages import advantage_uses
 from entrostat.integrations.packing import pack
 
 ROWS, LENGTH, GROUP = 12, 9, 4
@@ -28,6 +29,8 @@ class Comparison:
     peer: str
     """Project and function."""
     theirs: Theirs
+    told: Callable[[Fields], Fields] = lambda batch: {}
+    """What an advantage needs beyond rewards and groups, from the fields of the batch."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     preset: str = "paper"
     reason: str = ""
@@ -53,10 +56,10 @@ class Comparison:
         mask = batch["mask"]
         if self.spec.split()[0] in names("advantage"):
             rows = torch.arange(ROWS) // GROUP
-            length = {"length": mask.sum(-1)} if "length" in TAKES_LENGTH.get(self.spec.split()[0], ()) else {}
-            ours = get_advantage(self.spec)(batch["score"], rows, **length)
-            gap = (ours[:, None] - self.theirs(batch, batch["logp"]))[mask]
-            return float(gap.abs().max()), None
+            length = {"length": mask.sum(-1)} if "length" in advantage_uses(self.spec) else {}
+            ours = get_advantage(self.spec)(batch["score"], rows, **length, **self.told(batch))
+            of_tokens = ours if len(ours) == int(mask.sum()) else ours.repeat_interleave(mask.sum(-1))
+            return float((of_tokens - self.theirs(batch, batch["logp"])[mask]).abs().max()), None
         logp = batch["logp"].clone().requires_grad_()
         entropy = batch["entropy"].clone().requires_grad_()
         loss = self.theirs({**batch, "entropy": entropy}, logp)
@@ -91,7 +94,26 @@ def relative_gap(ours: Tensor | None, theirs: Tensor | None) -> float:
     return float((ours - theirs).abs().max() / theirs.abs().max())
 
 
-TAKES_LENGTH = {"opo": ("length",), "reinforce_pp": ("length",)}
+def policy_of(batch: Fields) -> Fields:
+    """Return the tokens of a batch as `optimal_token` needs them."""
+    mask = batch["mask"]
+    owner = torch.arange(ROWS)[:, None].expand(mask.shape)[mask]
+    return {"logp": batch["old_logp"][mask], "s2": batch["s2"][mask], "response": owner}
+
+
+def greedy_of(batch: Fields) -> Fields:
+    """Return the reward of a greedy response for each response, (B,)."""
+    return {"greedy": batch["score"][::GROUP].repeat_interleave(GROUP)}
+
+
+def source_of(batch: Fields) -> Fields:
+    """Return one of two sources for each response, (B,), with no reward so far."""
+    return {"source": torch.arange(ROWS) % 3 % 2, "baseline": torch.zeros(2)}
+
+
+def terms_of(batch: Fields) -> Fields:
+    """Return two rewards, (2, B), with their weights."""
+    return {"rewards": torch.stack([batch["score"], batch["logp"][:, 0]]), "weight": torch.tensor([1.0, 0.25])}
 
 
 def fields() -> Fields:

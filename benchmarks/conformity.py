@@ -14,8 +14,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import released_code
-from comparison import LENGTH, ROUNDING, ROWS, Comparison
-from installed_peers import trl_loss, verl_advantage, verl_corrected, verl_loss
+from comparison import LENGTH, ROUNDING, ROWS, Comparison, greedy_of, policy_of, source_of, terms_of
+from installed_peers import (
+    trl_loss,
+    verl_advantage,
+    verl_corrected,
+    verl_gdpo,
+    verl_loss,
+    verl_optimal_token,
+    verl_remax,
+)
 from released_code import (
     bapo_code,
     ce_gppo_code,
@@ -24,6 +32,7 @@ from released_code import (
     dcpo_code,
     entrocraft_code,
     epo_code,
+    prime_rl_advantage,
     prime_rl_ipo_code,
     steer_code,
 )
@@ -150,6 +159,21 @@ COMPARISONS = [
         tolerance=1e-8,
         reason="verl adds 1e-8 to the number of tokens; a group of one has no baseline there, advantage 0 here",
     ),
+    Comparison(spec="remax", peer=VERL + "compute_remax_outcome_advantage", theirs=verl_remax, told=greedy_of),
+    Comparison(
+        spec="optimal_token",
+        peer=VERL + "compute_optimal_token_baseline_advantage",
+        theirs=verl_optimal_token,
+        told=policy_of,
+    ),
+    Comparison(
+        spec="gdpo",
+        peer=VERL + "compute_gdpo_outcome_advantage",
+        theirs=verl_gdpo,
+        told=terms_of,
+        tolerance=1e-6,
+        reason="verl holds the rewards in float32",
+    ),
     Comparison(spec="ppo", peer=TRL + "loss_type dapo or bnpo", theirs=trl_loss()),
     Comparison(
         spec="ppo", settings={"aggregation": SEQUENCES}, peer=TRL + "loss_type grpo", theirs=trl_loss(loss_type="grpo")
@@ -227,6 +251,21 @@ COMPARISONS = [
         theirs=trl_loss(off_policy_mask_threshold=0.05),
     ),
     Comparison(spec="ipo", peer="PrimeIntellect-ai/prime-rl ipo_loss_fn", clone="prime-rl", theirs=prime_rl_ipo_code),
+    Comparison(
+        spec="max_rl",
+        peer="PrimeIntellect-ai/prime-rl MaxRLAlgorithm",
+        clone="prime-rl",
+        theirs=prime_rl_advantage("max_rl"),
+        tolerance=1e-6,
+        reason="prime-rl computes in float32",
+    ),
+    Comparison(
+        spec="rae",
+        peer="PrimeIntellect-ai/prime-rl RAEAlgorithm",
+        clone="prime-rl",
+        theirs=prime_rl_advantage("rae"),
+        told=source_of,
+    ),
     Comparison(
         spec="steer",
         preset="released",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from comparison import GROUP, LENGTH, ROWS, Fields, Theirs
+from comparison import GROUP, LENGTH, ROWS, Fields, Theirs, greedy_of, terms_of
 from torch import Tensor
 
 # verl -----------------------------------------------------------------------------------------------------------------
@@ -49,12 +49,50 @@ def verl_advantage(function: str, **options: Any) -> Theirs:
         from verl.trainer.ppo import core_algos
 
         mask = batch["mask"].double()
-        last = torch.nn.functional.one_hot(batch["mask"].sum(-1) - 1, LENGTH)
-        groups = np.arange(ROWS) // GROUP
-        found: Tensor = getattr(core_algos, function)(batch["score"][:, None] * last, mask, groups, **options)[0]
+        groups, rewards = np.arange(ROWS) // GROUP, batch["score"][:, None] * last_of(batch)
+        found: Tensor = getattr(core_algos, function)(rewards, mask, groups, **options)[0]
         return found
 
     return theirs
+
+
+def verl_remax(batch: Fields, logp: Tensor) -> Tensor:
+    from verl.trainer.ppo import core_algos
+
+    greedy, rewards = greedy_of(batch)["greedy"], batch["score"][:, None] * last_of(batch)
+    found: Tensor = core_algos.compute_remax_outcome_advantage(rewards, greedy, batch["mask"].double())[0]
+    return found
+
+
+def verl_optimal_token(batch: Fields, logp: Tensor) -> Tensor:
+    from verl.trainer.ppo import core_algos
+
+    groups, rewards = np.arange(ROWS) // GROUP, batch["score"][:, None] * last_of(batch)
+    tokens = batch["mask"].double(), groups, batch["old_logp"], batch["s2"]
+    found: Tensor = core_algos.compute_optimal_token_baseline_advantage(rewards, *tokens)[0]
+    return found
+
+
+def verl_gdpo(batch: Fields, logp: Tensor) -> Tensor:
+    from verl.trainer.ppo import core_algos
+
+    told, prompts = terms_of(batch), torch.zeros(ROWS, 2)
+    parts = dict(zip(("first", "second"), told["rewards"].numpy(), strict=True))
+    settings = {"gdpo_reward_keys": list(parts), "gdpo_reward_weights": told["weight"].tolist()}
+    found: Tensor = core_algos.compute_gdpo_outcome_advantage(
+        batch["score"][:, None] * last_of(batch),
+        batch["mask"].double(),
+        np.arange(ROWS) // GROUP,
+        config=SimpleNamespace(get=settings.get),
+        non_tensor_batch=parts,
+        batch={"prompts": prompts, "attention_mask": torch.cat([torch.ones(ROWS, 2), batch["mask"]], 1).long()},
+    )[0]
+    return found
+
+
+def last_of(batch: Fields) -> Tensor:
+    """Return 1 at the last token of each response, (B, T)."""
+    return torch.nn.functional.one_hot(batch["mask"].sum(-1) - 1, LENGTH)
 
 
 # TRL ------------------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Losses of released code, taken from clones, for comparisons."""
 
 import ast
+import asyncio
 import subprocess
 from collections import defaultdict
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from comparison import GROUP, LENGTH, ROWS, Fields, Theirs
+from comparison import GROUP, LENGTH, ROWS, Fields, Theirs, source_of
 from installed_peers import verl_loss
 from torch import Tensor
 
@@ -106,12 +107,37 @@ def prime_rl_ipo_code(batch: Fields, logp: Tensor) -> Tensor:
     return found / batch["mask"].sum()
 
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def prime_rl_advantage(module: str) -> Theirs:
+    """Return the advantages of an algorithm of prime-rl, which scores a group at a time."""
+
+    def theirs(batch: Fields, logp: Tensor) -> Tensor:
+        score = released_method("prime-rl", f"src/prime_rl/orchestrator/algo/{module}.py", "score_group")
+        score.__globals__["iter_trainable_traces"] = lambda traces: [(None, trace) for trace in traces]
+        score.__globals__["assign_advantages"] = lambda trace, advantage: setattr(trace, "advantage", advantage)
+        sources = source_of(batch)["source"].tolist()
+        traces = [
+            SimpleNamespace(reward=reward, agent=SimpleNamespace(name=source))
+            for reward, source in zip(batch["score"].tolist(), sources, strict=True)
+        ]
+        itself = SimpleNamespace(decay=0.95, baselines=defaultdict(float))
+        for first in range(0, ROWS, GROUP):
+            asyncio.run(score(itself, traces[first : first + GROUP]))
+        return torch.tensor([trace.advantage for trace in traces], dtype=torch.float64)[:, None].expand(
+            batch["mask"].shape
+        )
+
+    return theirs
+
+
 def released_method(repository: str, path: str, name: str) -> Callable[..., Any]:
     """Return a method of the only class of a file in a clone, as a function."""
     show = ["git", "-C", str(CLONES / repository), "show", f"HEAD:{path}"]
     tree = ast.parse(subprocess.run(show, capture_output=True, text=True, check=True).stdout)
     (owner,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
-    (method,) = (node for node in owner.body if isinstance(node, ast.FunctionDef) and node.name == name)
+    (method,) = (node for node in owner.body if isinstance(node, FUNCTIONS) and node.name == name)
     method.decorator_list, method.returns = [], None
     for argument in method.args.args:
         argument.annotation = None
