@@ -165,6 +165,8 @@ COMPARISONS = [
         peer=VERL + "compute_optimal_token_baseline_advantage",
         theirs=verl_optimal_token,
         told=policy_of,
+        tolerance=1e-7,
+        reason="verl adds 1e-8 to the sum of the weights, which are smaller where tokens are certain",
     ),
     Comparison(
         spec="gdpo",

@@ -199,8 +199,8 @@ def told_advantages(e: Environment, paths: Any, rewards: Rows, told: "Told", bef
     found = []
     for prompt, group in enumerate(rewards):
         state = told.states[prompt]
-        weights = [1 - 2 * state.p[path[0][1]] + state.s2 for path in paths[prompt]]
-        baseline = sum(w * r for w, r in zip(weights, group, strict=True)) / (sum(weights) + 1e-8)
+        weights = [max(1 - 2 * state.p[path[0][1]] + state.s2, 2.0**-52) for path in paths[prompt]]
+        baseline = sum(w * r for w, r in zip(weights, group, strict=True)) / sum(weights)
         found.append([r - baseline for r in group])
     return found
 

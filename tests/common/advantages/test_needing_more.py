@@ -37,7 +37,7 @@ def test_optimal_token_by_plain_loops():
         for t in range(length):
             there = [j for j in range(6) if GROUP[j] == GROUP[i] and LENGTH[j] > t]
             weight = [float(squared[j, : t + 1].sum()) for j in there]
-            baseline = sum(w * float(REWARD[j]) for w, j in zip(weight, there, strict=True)) / (sum(weight) + 1e-8)
+            baseline = sum(w * float(REWARD[j]) for w, j in zip(weight, there, strict=True)) / sum(weight)
             expected.append(float(REWARD[i]) - (baseline if len(there) > 1 else 0.0))
     found = optimal_token(REWARD, GROUP, logp=logp, s2=s2, response=RESPONSE)
     assert found.tolist() == pytest.approx(expected, abs=1e-12)
@@ -95,8 +95,8 @@ def test_verls_functions():
     theirs, _ = core.compute_optimal_token_baseline_advantage(
         REWARD[:, None] * last, mask, index, padded(logp), padded(s2)
     )
-    found = optimal_token(REWARD, GROUP, logp=logp, s2=s2, response=RESPONSE)
-    torch.testing.assert_close(padded(found), theirs, rtol=1e-12, atol=1e-12)
+    found = optimal_token(REWARD, GROUP, logp=logp, s2=s2, response=RESPONSE)  # verl adds 1e-8 to the weights
+    torch.testing.assert_close(padded(found), theirs, rtol=1e-7, atol=1e-7)
     greedy = torch.tensor([1, 1, 1, 0, 0, 0.5], dtype=torch.float64)
     theirs, _ = core.compute_remax_outcome_advantage(REWARD[:, None] * last, greedy, mask)
     assert torch.equal(remax(REWARD, GROUP, greedy=greedy)[:, None] * mask, theirs)

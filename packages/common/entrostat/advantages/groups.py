@@ -13,7 +13,7 @@ STD_EPS = 1e-6
 """Number added to a standard deviation before dividing by it."""
 ROUNDING = 4
 """Units in the last place by which equal rewards may differ, as sums of the same parts in another order do."""
-CANCELLED = 64
+CANCELLED = 8
 """Units in the last place that a sum of normalised rewards may keep where they cancel."""
 VARIANCE_EPS = 1e-8
 """Number added to a variance over tokens before its root, as verl does."""
@@ -124,7 +124,7 @@ def whitened(x: Tensor, length: Tensor | None, reduce: LocalReduce) -> Tensor:
     source="GDPO (arXiv 2601.05242)",
     needs=("rewards",),
     over_batch=True,
-    uses=("length",),
+    uses=("weight", "length"),
 )
 def gdpo(
     reward: Tensor,
@@ -145,13 +145,13 @@ def gdpo(
     parts = needed("gdpo", "rewards", rewards)
     if parts.ndim != reward.ndim + 1 or not len(parts):
         raise ValueError(f"advantage 'gdpo': rewards must be a stack of tensors like reward; got {tuple(parts.shape)}")
-    parts = parts.to(torch.promote_types(parts.dtype, torch.float32))
-    share = torch.ones(len(parts)) if weight is None else weight
+    rounding = torch.finfo(torch.promote_types(parts.dtype, torch.float32)).eps
+    parts, share = parts.double(), torch.ones(len(parts)) if weight is None else weight
     if share.shape != (len(parts),):
         raise ValueError(f"advantage 'gdpo': weight must have a number for each of the {len(parts)} rewards")
     each = torch.stack([grpo(part, group_id) for part in parts]) * share.to(parts).reshape(-1, *[1] * reward.ndim)
     summed, size = each.sum(0), each.abs().sum(0)
-    left = summed.where(summed.abs() > CANCELLED * torch.finfo(each.dtype).eps * size, 0.0)
+    left = summed.where(summed.abs() > CANCELLED * rounding * size, 0.0)
     return whitened(left, length, reduce or LocalReduce())
 
 
@@ -161,7 +161,7 @@ def remax(reward: Tensor, group_id: Groups, *, greedy: Tensor | None = None) -> 
 
     greedy: that reward for each response, (n,) or (..., n). Raises ValueError if it is not given.
     """
-    return reward - needed("remax", "greedy", greedy).to(reward)
+    return reward - needed("remax", "greedy", greedy)
 
 
 @register("opo", source="Hao et al. 2025 (OPO)", needs=("length",))

@@ -45,6 +45,8 @@ def pass_at_k(reward: Tensor, group_id: Groups, *, k: int = 4, variant: str = "u
     and 1.
     """
     groups = as_segments(group_id)
+    if not reward.numel():
+        return reward
     if k != int(k) or k > (groups.width or int(groups.size.amin())):
         raise ValueError(f"k of the advantage 'pass_at_k' must be a whole number, at most the size of a group; got {k}")
     if variant == "analytic":

@@ -7,9 +7,6 @@ from ..numbers.segments import Segments, as_segments
 from .groups import rloo
 from .registry import Groups, needed, register
 
-WEIGHT_EPS = 1e-8
-"""Number added to a sum of weights before dividing by it, as verl does."""
-
 
 @register(
     "prime",
@@ -84,18 +81,20 @@ def optimal_token(
     """R − B_t of each token, (..., N), with the baseline of least variance for its place t in the response.
 
     B_t is the mean reward of the group's responses that have a place t, weighted by W_t = Σ_{j≤t} (1 − 2π_j + Σπ_j²),
-    the squared length of ∇log π in the logits so far; 0 where a response is the only one.
+    the squared length of ∇log π in the logits so far, of which a token adds at least the rounding of the two inputs: of
+    nearly certain tokens they tell nothing else. B_t is 0 where a response is the only one. verl adds 1e-8 to ΣW_t.
     logp, s2: log π of the policy that sampled, and Σπ², of each token, (..., N). response: as in `prime`.
     Raises ValueError if one of the three is not given, or if tokens are not in the order of their responses.
     """
     logp, s2 = needed("optimal_token", "logp", logp), needed("optimal_token", "s2", s2)
     owner = _owner("optimal_token", response)
     outcome = reward[..., owner]
-    squared = 1 - 2 * logp.exp() + s2
-    run = torch.nn.functional.pad(squared.double().cumsum(-1), (1, 0))
+    rounding = torch.finfo(torch.promote_types(logp.dtype, s2.dtype)).eps
+    squared = (1 - 2 * logp.double().exp() + s2.double()).clamp(min=rounding)
+    run = torch.nn.functional.pad(squared.cumsum(-1), (1, 0))
     first = torch.searchsorted(owner, owner)  # of the token's response
-    weight = (run[..., 1:] - run[..., first]).to(squared.dtype)
+    weight = run[..., 1:] - run[..., first]
     place = torch.arange(len(owner), device=owner.device) - first
     places = Segments(as_segments(group_id).index[owner] * (len(owner) + 1) + place)
-    baseline = places.sum(outcome * weight) / (places.sum(weight.expand(outcome.shape)) + WEIGHT_EPS)
-    return outcome - places.spread(torch.where(places.size > 1, baseline, 0.0))
+    baseline = places.sum(outcome * weight) / places.sum(weight.expand(outcome.shape))
+    return (outcome - places.spread(torch.where(places.size > 1, baseline, 0.0))).to(outcome.dtype)

@@ -59,10 +59,10 @@ def register(name: str, **about: Any) -> Callable[[Advantage], Advantage]:
                 if not bool(reward.isfinite().all()):
                     raise ValueError(f"advantage {name!r}: a reward is not finite; give such a response the reward 0")
                 _check_told(name, reward, kwargs)
-            # 1 / STD_EPS is beyond half precision, and booleans have no mean
-            wide = reward.to(torch.promote_types(reward.dtype, torch.float32))
-            found = torch.as_tensor(function(wide, *args, **kwargs))
-            return found if found.is_floating_point() else found.to(wide.dtype)
+            with torch.no_grad():  # an advantage is a constant of the loss
+                found = torch.as_tensor(function(_wide(reward), *args, **kwargs))
+            kept = torch.promote_types(reward.dtype, torch.float32)
+            return found if found.dtype == torch.float64 and _told_in_double(kwargs) else found.to(kept)
 
         if name in REGISTRY and not is_made_again(REGISTRY[name].function, computed):
             known = REGISTRY[name].function.__module__
@@ -71,6 +71,29 @@ def register(name: str, **about: Any) -> Callable[[Advantage], Advantage]:
         return computed
 
     return add
+
+
+EXACT = 2.0**24
+"""Integer up to which float32 has every integer."""
+LARGE = 1e15
+"""Size of a number from which float32 would lose its squares."""
+
+
+def _wide(reward: Tensor) -> Tensor:
+    """Return rewards in the precision of the computation.
+
+    1 / STD_EPS is beyond half precision; large integers, and the squares of large numbers, are beyond float32.
+    """
+    wide = torch.promote_types(reward.dtype, torch.float32)
+    if torch.compiler.is_compiling() or not reward.numel() or reward.dtype == torch.bool:
+        return reward.to(wide)
+    limit = LARGE if reward.is_floating_point() else EXACT
+    return reward.to(torch.float64 if float(reward.double().abs().max()) > limit else wide)
+
+
+def _told_in_double(given: Mapping[str, Any]) -> bool:
+    """Return True if an input beside rewards and groups is float64, so that the advantage is."""
+    return any(isinstance(value, Tensor) and value.dtype == torch.float64 for value in given.values())
 
 
 def get_advantage(name: str, reduce: LocalReduce | None = None) -> Advantage:
@@ -143,8 +166,9 @@ def _check(name: str, given: Mapping[str, Any]) -> None:
 
 def _check_tensors(name: str, reward: Any, group_id: Any = None, **others: Any) -> None:
     """Raise TypeError or ValueError unless rewards, groups and lengths are tensors of as many numbers."""
-    if not isinstance(reward, Tensor) or not reward.ndim:
+    if not isinstance(reward, Tensor) or not reward.ndim or reward.is_complex():
         what = "a single number" if isinstance(reward, Tensor) else type(reward).__name__
+        what = f"of {reward.dtype}" if isinstance(reward, Tensor) and reward.is_complex() else what
         raise TypeError(f"advantage {name!r}: reward must be a tensor with a number for each response, not {what}")
     given = {"group_id": group_id, "length": others.get("length")}
     for key, value in given.items():
@@ -152,14 +176,17 @@ def _check_tensors(name: str, reward: Any, group_id: Any = None, **others: Any) 
             continue
         if not isinstance(value, Tensor) or (key == "group_id" and value.is_floating_point()):
             what = f"of {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
-            raise TypeError(f"advantage {name!r}: {key} must be a tensor of integers, not {what}: number the prompts")
+            of, hint = ("integers", ": number the prompts") if key == "group_id" else ("numbers of tokens", "")
+            raise TypeError(f"advantage {name!r}: {key} must be a tensor of {of}, not {what}{hint}")
         if value.shape[-1:] != reward.shape[-1:]:
             raise ValueError(
                 f"advantage {name!r}: {key} has shape {tuple(value.shape)} for {reward.shape[-1]} responses"
             )
+        if key == "group_id" and value.ndim > reward.ndim:
+            raise ValueError(f"advantage {name!r}: group_id has more dimensions than the rewards: {tuple(value.shape)}")
 
 
-OF_RESPONSES = ("greedy", "rewards")
+OF_RESPONSES = ("greedy", "rewards", "length")
 """Inputs with a number for each response."""
 OF_TOKENS = ("logp", "s2", "prm_logp", "ref_logp", "response")
 """Inputs with a number for each token."""
@@ -169,13 +196,13 @@ ABOVE_ONE = 1e-3
 
 def _check_told(name: str, reward: Tensor, given: Mapping[str, Any]) -> None:
     """Raise TypeError or ValueError if an input beside rewards and groups is not what its name says."""
-    told = {key: given[key] for key in (*OF_RESPONSES, *OF_TOKENS) if given.get(key) is not None}
+    told = {key: given[key] for key in (*OF_RESPONSES, *OF_TOKENS, "weight") if given.get(key) is not None}
     tokens = next((len(x) for x in (told.get("response"),) if isinstance(x, Tensor) and x.ndim), None)
     for key, value in told.items():
         if not isinstance(value, Tensor) or not value.ndim:
             what = "a single number" if isinstance(value, Tensor) else type(value).__name__
             raise TypeError(f"advantage {name!r}: {key} must be a tensor, not {what}")
-        count = reward.shape[-1] if key in OF_RESPONSES else tokens
+        count = {"weight": None}.get(key, reward.shape[-1] if key in OF_RESPONSES else tokens)
         if count is not None and value.shape[-1] != count:
             each = "responses" if key in OF_RESPONSES else "tokens"
             raise ValueError(f"advantage {name!r}: {key} has shape {tuple(value.shape)} for {count} {each}")
@@ -183,10 +210,14 @@ def _check_told(name: str, reward: Tensor, given: Mapping[str, Any]) -> None:
             raise ValueError(f"advantage {name!r}: {key} is not finite everywhere")
         if key in ("logp", "prm_logp", "ref_logp") and bool((value > ABOVE_ONE).any()):
             raise ValueError(f"advantage {name!r}: {key} must be log-probabilities, at most 0; got {value.max():g}")
+        if key == "length" and bool((value < 0).any()):
+            raise ValueError(f"advantage {name!r}: length must not be negative; got {value.min():g}")
+        if key == "response" and (value.is_floating_point() or value.dtype in (torch.bool, torch.uint8)):
+            raise TypeError(f"advantage {name!r}: response must be a tensor of int64, not of {value.dtype}")
         if key == "s2" and bool(((value < 0) | (value > 1 + ABOVE_ONE)).any()):
             raise ValueError(f"advantage {name!r}: s2 must be Σπ² of each token, from 0 to 1; got {value.max():g}")
         if key == "response" and value.numel() and not 0 <= int(value.min()) <= int(value.max()) < reward.shape[-1]:
-            last, got = reward.shape[-1] - 1, int(value.max())
+            last, got = reward.shape[-1] - 1, int(value.min() if value.min() < 0 else value.max())
             raise ValueError(f"advantage {name!r}: response must number the responses from 0 to {last}; got {got}")
 
 

@@ -85,7 +85,8 @@ def rank_within(x: Tensor, segments: Segments) -> Tensor:
 
 def quantile_within(x: Tensor, segments: Segments, share: float) -> Tensor:
     """Return each segment's quantile (..., K): its smallest x that at least `share` of its x (..., n) do not exceed."""
-    place = (segments.size * share - 1e-9).ceil().long().clamp(min=1) - 1  # 0.55·20 must give 11 despite rounding
+    # 0.55·20 must give 11 and 0.6·25 must give 15 despite rounding, for which float32 is too coarse
+    place = (segments.size.double() * share - 1e-9).ceil().long().clamp(min=1) - 1
     last = max(x.shape[-1] - 1, 0)
     if x.dtype == torch.float64:  # does not fit into 64 bits together with the segment
         order, starts = ascending(x, segments)
