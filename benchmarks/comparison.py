@@ -98,7 +98,13 @@ def policy_of(batch: Fields) -> Fields:
     """Return the tokens of a batch as `optimal_token` needs them."""
     mask = batch["mask"]
     owner = torch.arange(ROWS)[:, None].expand(mask.shape)[mask]
-    return {"logp": batch["old_logp"][mask], "s2": batch["s2"][mask], "response": owner}
+    return {"logp": batch["old_logp"][mask], "s2": squares_of(batch)[mask], "response": owner}
+
+
+def squares_of(batch: Fields) -> Tensor:
+    """Return Σπ² of a policy that has the probability of each token, (B, T): between π² and π² + (1 − π)²."""
+    p = batch["old_logp"].exp()
+    return p**2 + (1 - p) ** 2 * batch["s2"]
 
 
 def greedy_of(batch: Fields) -> Fields:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from comparison import GROUP, LENGTH, ROWS, Fields, Theirs, greedy_of, terms_of
+from comparison import GROUP, LENGTH, ROWS, Fields, Theirs, greedy_of, squares_of, terms_of
 from torch import Tensor
 
 # verl -----------------------------------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def verl_optimal_token(batch: Fields, logp: Tensor) -> Tensor:
     from verl.trainer.ppo import core_algos
 
     groups, rewards = np.arange(ROWS) // GROUP, batch["score"][:, None] * last_of(batch)
-    tokens = batch["mask"].double(), groups, batch["old_logp"], batch["s2"]
+    tokens = batch["mask"].double(), groups, batch["old_logp"], squares_of(batch)
     found: Tensor = core_algos.compute_optimal_token_baseline_advantage(rewards, *tokens)[0]
     return found
 

@@ -73,6 +73,12 @@ def test_certain_tokens_keep_their_baseline(p, dtype):
             {"group_id": torch.zeros(2, 4).long()},
             "group_id has more dimensions than the rewards",
         ),
+        (
+            "optimal_token",
+            [0, 1],
+            {"logp": torch.tensor([-0.1, -0.2]), "s2": torch.tensor([0.5, 0.9]), "response": torch.arange(2)},
+            "s2 is below π² of a token's logp: they are not of one policy",
+        ),
         ("prime", [0, 1], {"response": torch.tensor([-1, 0])}, "from 0 to 1; got -1"),
         (
             "prime",

@@ -190,6 +190,8 @@ OF_RESPONSES = ("greedy", "rewards", "length")
 """Inputs with a number for each response."""
 OF_TOKENS = ("logp", "s2", "prm_logp", "ref_logp", "response")
 """Inputs with a number for each token."""
+OF_ONE_POLICY = 1e-2
+"""Rounding, of half precision, by which Σπ² may seem to be below π²."""
 ABOVE_ONE = 1e-3
 """Rounding (nats, or of a sum of squares) by which a probability may seem to exceed 1."""
 
@@ -219,6 +221,8 @@ def _check_told(name: str, reward: Tensor, given: Mapping[str, Any]) -> None:
         if key == "response" and value.numel() and not 0 <= int(value.min()) <= int(value.max()) < reward.shape[-1]:
             last, got = reward.shape[-1] - 1, int(value.min() if value.min() < 0 else value.max())
             raise ValueError(f"advantage {name!r}: response must number the responses from 0 to {last}; got {got}")
+    if "logp" in told and "s2" in told and bool((told["s2"] < told["logp"].exp() ** 2 - OF_ONE_POLICY).any()):
+        raise ValueError(f"advantage {name!r}: s2 is below π² of a token's logp: they are not of one policy")
 
 
 def needed(name: str, keyword: str, value: Tensor | None) -> Tensor:
