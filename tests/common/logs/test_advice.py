@@ -56,7 +56,7 @@ def test_a_run_is_not_told_to_take_what_it_has():
 
 def test_other_courses():
     assert names(measure(run(0.9))) == ["entropy is there"]
-    assert names(measure(run(2.0))) == ["entropy rose", "entropy is there"]
+    assert names(measure(run(1.9))) == ["entropy rose", "entropy is there"]
     assert names(measure(run(0.9), target=0.95)) == ["grip"]
     assert names(measure(run(0.1), target=0.95)) == ["no grip"]
     assert names(measure([])) == []

@@ -35,8 +35,14 @@ def test_a_fall_and_an_explosion_after_it():
         ([1.0] * 5 + [0.34] * 20, False, False),
         ([1.0] * 5 + [0.33] * 20, True, False),
         ([1.0] * 5 + [0.1] * 4 + [1.0] * 20, False, False),
-        ([1.0] * 5 + [2.99] * 20, False, False),
-        ([1.0] * 5 + [3.0] * 20, False, True),
+        ([0.2] * 5 + [0.59] * 20, False, False),
+        ([0.2] * 5 + [0.61] * 20, False, True),  # three times
+        ([0.2] * 5 + [0.61] * 20 + [0.2] * 20, False, True),  # for a while
+        ([1.0] * 5 + [2.0] * 20 + [1.9], False, False),  # twice, but not at the end
+        ([1.0] * 5 + [1.99] * 20, False, False),
+        ([1.0] * 5 + [2.0] * 20, False, True),  # twice
+        ([0.4] * 5 + [0.89] * 20, False, False),
+        ([0.4] * 5 + [0.9] * 20, False, True),  # twice, and half a nat more
         ([1.0, 9.0, 1.0, 9.0] * 6, False, False),
         ([0.0] * 20, False, False),
         ([], False, False),
@@ -373,12 +379,20 @@ def test_lost_numbers_of_a_console_are_kept_as_such(lost):
     assert look(found.metrics).told == "Not a number: entropy from step 21."
 
 
-def test_an_incoherent_entropy_exploded_though_it_only_doubled():
+def test_an_entropy_exploded_though_it_only_doubled():
     """zz1358m/SofT-GRPO-master: 1.9 nats, then 4.0 for good; a token is one of fifty there."""
     rose = [{"step": i, "entropy": 1.9 if i < 30 else 4.0} for i in range(60)]
     assert look(rose).exploded == (30, 4.0)
-    assert look([line | {"entropy": line["entropy"] / 4} for line in rose]).exploded is None  # .5 to 1 nat
+    assert look([line | {"entropy": line["entropy"] / 5} for line in rose]).exploded is None  # .38 to .8 nats
     assert look(rose, target=2.1).exploded is None
+
+
+def test_an_entropy_that_rises_at_the_end_exploded():
+    """befocuss/Deep-GRPO: .39 nats, .2 for 600 of 927 steps, then up to 1.4."""
+    rose = [{"step": i, "entropy": 0.2 + max(i - 650, 0) * 0.0045 if i > 5 else 0.4} for i in range(927)]
+    step, high = look(rose).exploded
+    assert 790 < step < 820
+    assert high == pytest.approx(1.44, abs=0.02)
 
 
 def test_a_reward_that_was_hardly_ever_there_has_not_died():

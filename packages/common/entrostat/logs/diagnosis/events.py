@@ -25,8 +25,9 @@ FELL = 1 / 3
 """Share of the first entropy at or below which it fell."""
 EXPLODED = 3.0
 """The same at or above which it exploded, unless a controller has a target of that size."""
-INCOHERENT = 3.0
-"""Entropy (nats) from which on twice the first one is an explosion: a token is one of twenty."""
+DOUBLED, HIGHER = 2.0, 0.5
+"""Share of the first entropy, or of the target, that is an explosion too if it is this much above it (nats) and so
+remains to the end."""
 ROSE = 1.5
 """Share of the first entropy from which on a peak of it is a rise."""
 ALIVE = 0.05
@@ -239,7 +240,10 @@ def look(metrics: Sequence[Mapping[str, Any]], target: float | None = None) -> H
         entropy = running_median(entropy, window)
         at, first = at[window // 2 :][: len(entropy)], float(entropy[0])
         usual = max(first, target or 0.0)
-        burst = _lasting(entropy >= min(EXPLODED * usual, max(2 * usual, INCOHERENT)), max(length, window))
+        long = max(length, window)
+        higher = entropy >= max(DOUBLED * usual, usual + HIGHER)
+        bursts = _lasting(entropy >= EXPLODED * usual, long), _to_the_end(higher, long)
+        burst = min((start for start in bursts if start is not None), default=None)
         if burst is not None:
             exploded = int(at[burst]), float(entropy[burst:].max())
         if (start := _lasting(entropy <= FELL * first, max(length, window))) is not None:
@@ -353,6 +357,12 @@ def _lasting(holds: NDArray[np.bool_], length: int) -> int | None:
         return None
     rows = np.lib.stride_tricks.sliding_window_view(holds, length).all(1)
     return int(rows.argmax()) if rows.any() else None
+
+
+def _to_the_end(holds: NDArray[np.bool_], length: int) -> int | None:
+    """Return the index from which all values hold, if they are at least `length`; else None."""
+    start = len(holds) - int(holds[::-1].argmin()) if not holds.all() else 0
+    return start if len(holds) - start >= length else None
 
 
 def _lost(metrics: Sequence[Mapping[str, Any]], name: str) -> int | None:

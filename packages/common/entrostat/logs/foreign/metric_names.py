@@ -126,6 +126,8 @@ LOOKS_LIKE = {
     "mismatch/logp_gap": re.compile(r"(?:prob|logp).*diff|diff.*(?:prob|logp)|mismatch"),
 }
 """Parts of names, in small letters, of metrics that may be one of entrostat's."""
+OF_THE_ACTOR = re.compile(r"(?:train/)?(?:actor|policy)/(?:.+/)?(?:mean_|avg_|token_)?entropy")
+"""Names that are the policy's entropy if no other metric of a run may be it, such as actor/main_chain/entropy."""
 NO_LEVEL = {
     *("std", "min", "max", "var", "median", "coef", "coeff", "coefficient", "target", "alpha", "weight", "advantage"),
     *("advantages", "time", "timing", "length", "eval", "val", "test"),
@@ -155,6 +157,8 @@ def translate(names: Iterable[str]) -> dict[str, str]:
         if ours not in taken and name not in translated:
             translated[name] = ours
             taken.add(ours)
+    if "entropy" not in taken and len(alone := candidates("entropy", there)) == 1 and OF_THE_ACTOR.fullmatch(alone[0]):
+        translated[alone[0]] = "entropy"
     return translated
 
 
