@@ -7,7 +7,7 @@ import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 MEASURED = ("findings", "pi_control", "theory", "thermostat")
-RANKED = ("equal_entropy", "evaluation", "leaderboard", "leaderboard_lm")
+RANKED = ("equal_entropy", "evaluation", "leaderboard", "leaderboard_lm", "leaderboard_lm_2")
 PAGES = (*RANKED, *MEASURED)
 STATED = {
     "seeds": r"\bseeds?\b",
@@ -33,7 +33,7 @@ def test_every_study_states_it(section, what):
     assert re.search(STATED[what], section)
 
 
-@pytest.mark.parametrize("page", ["equal_entropy", "leaderboard_lm"])
+@pytest.mark.parametrize("page", ["equal_entropy", "leaderboard_lm", "leaderboard_lm_2"])
 def test_every_number_of_a_table_has_an_error(page):
     """Either in the heading of its column or behind it."""
     for table in re.findall(r"(?:^\|.*\n)+", (DOCS / f"{page}.md").read_text(encoding="utf-8"), re.MULTILINE):
