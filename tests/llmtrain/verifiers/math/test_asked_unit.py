@@ -3,6 +3,7 @@
 import pytest
 
 from llmtrain.verifiers.math.asked_unit import in_another_unit
+from llmtrain.verifiers.math.math_answer import check
 
 HOURS, PACE = "How many hours did it take?", "How many miles per hour is that?"
 
@@ -29,3 +30,19 @@ def test_the_unit_of_the_question_counts_where_the_truth_has_none(given, questio
 
 def test_a_unit_of_the_truth_comes_first():
     assert not in_another_unit("5 minutes", "5\\text{ minutes}", HOURS)
+
+
+@pytest.mark.parametrize(
+    ("response", "question", "right"),
+    [
+        ("The answer is 120 toys per week.", "How many toys does she make per day?", False),
+        ("#### 120 dollars/week", "How much does he earn each month?", False),
+        (r"\boxed{120\text{ miles per hour}}", "What is the speed in miles per minute?", False),
+        ("The answer is 120 toys a day.", "How many toys does she make per day?", True),
+        ("The answer is 120 toys per week.", "She makes 20 a day. How many toys does she make in a week?", True),
+        ("The answer is 120 toys per week.", "How many toys does she make in a week at 20 a day?", True),
+        ("The answer is 120 toys per week.", "How many toys does she make in all?", True),
+    ],
+)
+def test_an_answer_for_another_time_is_another_answer(response, question, right):
+    assert check(response, "120", question).correct is right

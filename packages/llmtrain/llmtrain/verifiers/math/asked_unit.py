@@ -30,6 +30,8 @@ _ASKS = re.compile(
     r"\?\s*$|\b(?:find|give|express|answer|write|state|report|convert|calculate|compute|determine)\b", re.IGNORECASE
 )
 _HOW = re.compile(r"\b(?:how|what)\b", re.IGNORECASE)
+_PERIOD = r"(second|minute|hour|day|week|month|year)"
+_RATE = re.compile(rf"(?:(?<![a-z])(?:per|each|every|an?)\s+|/\s*){_PERIOD}(?![a-z])", re.IGNORECASE)
 _DIMENSIONS = {"month": "time", "dollar": "money", "euro": "money", "sterling": "money", "yen": "money"}
 _DIMENSIONS |= {"yuan": "money", "rupee": "money", "fahrenheit": "celsius", "kelvin": "celsius"}
 """Dimensions of units that nothing converts into each other."""
@@ -43,6 +45,8 @@ def in_another_unit(given: str, wanted: str, question: str) -> bool:
     """
     if unit_of(measured(wanted)[1]):
         return False
+    if _another_rate(given, question):
+        return True
     words = measured(given, letters=True)[1]
     found, asked = unit_of(words), _asked(question)
     if found is None or found in asked or _rate_aside(words, question):
@@ -51,6 +55,12 @@ def in_another_unit(given: str, wanted: str, question: str) -> bool:
         return True
     alike = [unit for unit in asked if _dimension(unit[0]) == _dimension(found[0])]
     return bool(alike or _asked(_last_sentence(question)))
+
+
+def _another_rate(given: str, question: str) -> bool:
+    """Return whether an answer is for a week where the last sentence asks for a day, and for nothing else."""
+    said, asked = ({one.lower() for one in _RATE.findall(text)} for text in (given, _last_sentence(question)))
+    return len(said) == len(asked) == 1 and said != asked
 
 
 def asked_things(question: str) -> frozenset[str]:
