@@ -3,7 +3,7 @@
 import pytest
 
 from entrostat import list_controllers
-from entrostat.about.lineup import LEFT_OUT, asked, entries
+from entrostat.about.lineup import ADVANTAGES, LEFT_OUT, asked, entries
 from entrostat.registry import ALIASES
 
 
@@ -26,6 +26,17 @@ def test_entries_know_what_they_are():
 def test_a_name_asks_for_all_entries_of_a_controller():
     assert [entry.name for entry in asked(["steer", "grpo"])] == ["steer", "steer (estimator=exact)", "ppo"]
     assert [entry.controller for entry in asked(["clip_higher+steer"])] == ["clip_higher+steer"]
+
+
+def test_an_advantage_is_an_entry_of_its_own():
+    (found,) = asked(["pass_at_k k=4 variant=analytic"])
+    assert (found.controller, found.advantage) == ("ppo", "pass_at_k k=4 variant=analytic")
+    assert found.name == "ppo (advantage=pass_at_k k=4 variant=analytic)"
+    assert found.label == "pass_at_k (advantage)"
+    assert asked(["ppo"])[0].label == "ppo"
+    assert not {entry.name for entry in ADVANTAGES} & {entry.name for entry in entries()}
+    with pytest.raises(ValueError, match="remax k=2: advantage 'remax' has no hyperparameter 'k'"):
+        asked(["remax k=2"])
 
 
 def test_values_ask_for_an_entry_each():

@@ -39,6 +39,12 @@ class Entry:
         return f"{self.controller} ({self.setting})" if self.setting else self.controller
 
     @property
+    def label(self) -> str:
+        """Name in pictures, where an advantage with GRPO's own surrogate stands for itself."""
+        alone = self.advantage and self.controller == "ppo" and not self.args
+        return f"{self.advantage.partition(' ')[0]} (advantage)" if self.advantage and alone else self.name
+
+    @property
     def has_target(self) -> bool:
         return has_target(self.controller) and not self.open_loop
 
