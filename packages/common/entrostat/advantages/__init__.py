@@ -1,6 +1,7 @@
 """Advantages of a group of responses to one prompt.
 
 registry.py     advantages by name, with their hyperparameters and what they need
+inputs.py       checks of what they are told
 groups.py       relative to the group, or of a verdict alone
 pass_at_k.py    those that aim at the best of several responses
 process.py      one number per token, by an implicit process reward or a baseline of its own
