@@ -70,6 +70,7 @@ def test_six_steps_equal_three_a_kill_and_three_resumed(small, tmp_path):
     assert {
         "engine",
         "controller",
+        "advantages",
         "planned",
         "batches",
         "in_flight",
