@@ -32,8 +32,8 @@ def test_an_advantage_is_an_entry_of_its_own():
     (found,) = asked(["pass_at_k k=4 variant=analytic"])
     assert (found.controller, found.advantage) == ("ppo", "pass_at_k k=4 variant=analytic")
     assert found.name == "ppo (advantage=pass_at_k k=4 variant=analytic)"
-    assert found.label == "pass_at_k (advantage)"
-    assert asked(["ppo"])[0].label == "ppo"
+    assert found.drawn_as == "pass_at_k (advantage)"
+    assert asked(["ppo"])[0].drawn_as == "ppo"
     assert not {entry.name for entry in ADVANTAGES} & {entry.name for entry in entries()}
     with pytest.raises(ValueError, match="remax k=2: advantage 'remax' has no hyperparameter 'k'"):
         asked(["remax k=2"])

@@ -39,7 +39,7 @@ class Entry:
         return f"{self.controller} ({self.setting})" if self.setting else self.controller
 
     @property
-    def label(self) -> str:
+    def drawn_as(self) -> str:
         """Name in pictures, where an advantage with GRPO's own surrogate stands for itself."""
         alone = self.advantage and self.controller == "ppo" and not self.args
         return f"{self.advantage.partition(' ')[0]} (advantage)" if self.advantage and alone else self.name

@@ -106,7 +106,7 @@ def _panel(
 
 def _told(standing: Standing, metric: str) -> str:
     """Return an entry's name, entropy and metric."""
-    return f"{standing.entry.label} ({standing.mean('entropy'):.2f} nats, {metric} {standing.mean(metric):.3f})"
+    return f"{standing.entry.drawn_as} ({standing.mean('entropy'):.2f} nats, {metric} {standing.mean(metric):.3f})"
 
 
 def _is_baseline(mark: Mark) -> bool:
@@ -122,5 +122,5 @@ def _marks(standings: Sequence[Standing]) -> list[Mark]:
     for s in shown:
         if s.entry.name not in on_curves:
             count = twins[s.entry.name]
-            marks.append(Mark(s.entry.label + (f" and {count} alike" if count else ""), [s]))
+            marks.append(Mark(s.entry.drawn_as + (f" and {count} alike" if count else ""), [s]))
     return marks

@@ -58,17 +58,17 @@ def panel(axes: Any, standings: Sequence[Standing], success: Array) -> list[Titl
     for standing in [*shown[NAMED:], *named]:
         assert standing.entropy is not None
         assert standing.reward is not None
-        colour = colour_of(standing.entry.label) if standing in named else OTHERS
+        colour = colour_of(standing.entry.drawn_as) if standing in named else OTHERS
         missed = Estimate(*(max(highest - value, least) for value in standing.reward))
         x, y = standing.entropy.value, missed.value
         filled = "white" if standing.entry.has_target else colour
         axes.plot(x, y, "o", ms=5, color=colour, markerfacecolor=filled)
         numbers = f"{x:.2f} nats, reward {standing.reward.value:.4f}"
-        points.append(Titled(axes, (x, y), f"{standing.entry.label} ({numbers})"))
+        points.append(Titled(axes, (x, y), f"{standing.entry.drawn_as} ({numbers})"))
         if standing in named:
             whiskers = {"xerr": _whisker(standing.entropy), "yerr": _whisker(missed)}
             axes.errorbar(x, y, **whiskers, fmt="none", lw=0.9, color=colour)
-            name = "GRPO" if standing in baselines else short(standing.entry.label)
+            name = "GRPO" if standing in baselines else short(standing.entry.drawn_as)
             ends.append(End(name, (x, y), colour))
     explain_marks(axes)
     axes.set(yscale="log", ylim=(1.2 * missing.max(), least / 2), xlim=(0, entropy[0]))
