@@ -30,7 +30,7 @@ class Comparison:
     """Project and function."""
     theirs: Theirs
     told: Callable[[Fields], Fields] = lambda batch: {}
-    """What an advantage needs beyond rewards and groups, from the fields of the batch."""
+    """Inputs of an advantage beyond rewards and groups, from the fields of the batch."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     preset: str = "paper"
     reason: str = ""

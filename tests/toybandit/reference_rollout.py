@@ -207,7 +207,7 @@ def told_advantages(e: Environment, paths: Any, rewards: Rows, told: "Told", bef
 
 @dataclass
 class Told:
-    """What an advantage can look up, where responses are one token."""
+    """Inputs that an advantage can look up, where responses are one token."""
 
     states: list[State]
     success: Rows

@@ -14,7 +14,7 @@ from .problem import with_label_noise
 from .rollout import Rollout, groups_of
 
 OF_ONE_TOKEN = ("greedy", "logp", "s2", "response")
-"""What is known where a response is one token."""
+"""Inputs that are known only where a response is one token."""
 KNOWN = (*OF_ONE_TOKEN, "length", "rewards", "source", "baseline")
 
 

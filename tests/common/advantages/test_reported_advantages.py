@@ -1,4 +1,4 @@
-"""What public reports say of advantages elsewhere, tried here."""
+"""Public reports of advantages elsewhere, tried here."""
 
 import json
 import re

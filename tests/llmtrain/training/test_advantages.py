@@ -1,4 +1,4 @@
-"""What advantages are told in a run: greedy responses, terms of the reward, means of sources, probabilities."""
+"""Inputs of advantages in a run: greedy responses, terms of the reward, means of sources, probabilities."""
 
 import math
 from dataclasses import replace

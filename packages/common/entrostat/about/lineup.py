@@ -91,7 +91,7 @@ ADVANTAGES = tuple(
 )
 """Entries that differ from GRPO in the advantage alone."""
 ALONE = {"gdpo": "one reward: that of GRPO, whitened over the batch", "rae": "one source: one running mean for all"}
-"""What an advantage is where a verdict is the only reward and all prompts have one source."""
+"""Meaning of an advantage where a verdict is the only reward and all prompts have one source."""
 
 
 def entries() -> list[Entry]:

@@ -20,7 +20,7 @@ from .scored import Scored
 OF_TOKENS = ("prime", "optimal_token")
 """Advantages with a number for each token, which the annotator computes; until then a response has that of `rloo`."""
 SUPPLIED = ("length", "rewards", "greedy", "source", "baseline")
-"""What an advantage of responses may need."""
+"""Inputs beyond rewards and groups that a run has for an advantage of responses."""
 
 
 def of_tokens(name: str) -> bool:

@@ -24,7 +24,6 @@ from ..process.clock import Clock
 from ..process.ranks import Ranks
 from ..sequences.batch import Batch
 from ..sequences.collected import Collected
-from ..sequences.ragged import starts
 from ..settings.config import TrainConfig
 from .experience import Experience
 from .implicit_reward import ImplicitReward, optim_of
@@ -130,7 +129,7 @@ class Annotator:
             truncated_entropy=inside.entropy if inside else None,
         )
         if config.advantage == "optimal_token":
-            made = with_token_baseline(made)
+            made = with_token_baseline(made, found.shaped)
         return self._with_process_rewards(made, found)
 
     def _restricted(self, batch: Batch, within: Support | None) -> RestrictedStats | None:
@@ -178,12 +177,12 @@ class Annotator:
             engine.load_shards(checkpoint / name)
 
 
-def with_token_baseline(made: Experience) -> Experience:
-    """Return experience with the advantages of `optimal_token`, whose baseline is of the policy that it was made by."""
-    before = made.before
-    logp, s2 = before.get("logp"), before.get("s2")
-    owner = made.owner.to(logp.device)
-    first = starts(made.batch.response_lengths).to(logp.device)
-    reward = before.get("reward")[first]
-    advantage = get_advantage("optimal_token")(reward, made.group.to(logp.device), logp=logp, s2=s2, response=owner)
-    return replace(made, before=replace(before, advantage=advantage))
+def with_token_baseline(made: Experience, reward: Tensor) -> Experience:
+    """Return experience with the advantages of `optimal_token`, whose baseline is of the policy that it was made by.
+
+    reward: of each sequence, (B,).
+    """
+    logp, s2 = made.before.get("logp"), made.before.get("s2")
+    reward, group, owner = reward.to(logp), made.group.to(logp.device), made.owner.to(logp.device)
+    advantage = get_advantage("optimal_token")(reward, group, logp=logp, s2=s2, response=owner)
+    return replace(made, before=replace(made.before, advantage=advantage))
