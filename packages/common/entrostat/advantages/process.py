@@ -67,7 +67,7 @@ def _reward_to_go(x: Tensor, response: Tensor, length: Tensor) -> Tensor:
 
 @register(
     "optimal_token",
-    source="verl, optimal_token_baseline",
+    source="Li et al. 2026 (Optimal Token Baseline, arXiv 2602.07078), as verl has it",
     needs=("logp", "s2", "response"),
 )
 def optimal_token(
@@ -78,11 +78,13 @@ def optimal_token(
     s2: Tensor | None = None,
     response: Tensor | None = None,
 ) -> Tensor:
-    """R − B_t of each token, (..., N), with the baseline of least variance for its place t in the response.
+    """R − B_t of each token, (..., N), with the group's weighted mean reward at its place t as baseline.
 
     B_t is the mean reward of the group's responses that have a place t, weighted by W_t = Σ_{j≤t} (1 − 2π_j + Σπ_j²),
     the squared length of ∇log π in the logits so far, of which a token adds at least the rounding of the two inputs: of
     nearly certain tokens they tell nothing else. B_t is 0 where a response is the only one. verl adds 1e-8 to ΣW_t.
+    With two tokens or more other weights have less variance, and the response itself in B_t turns the expected step:
+    claims `optimal-token-baseline` and `optimal-token-group` of the bandit.
     logp, s2: log π of the policy that sampled, and Σπ², of each token, (..., N). response: as in `prime`.
     Raises ValueError if one of the three is not given, or if tokens are not in the order of their responses.
     """
