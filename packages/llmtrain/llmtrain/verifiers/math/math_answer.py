@@ -12,7 +12,7 @@ from .asked_unit import in_another_unit
 from .based_number import same_based
 from .final_answer import final_answer
 from .math_equal import equal
-from .plain_number import rewritten, same_number
+from .plain_number import same_number, to_be_worked_out
 from .size import UndecidedError
 from .word_number import counted_as_asked
 
@@ -44,7 +44,7 @@ def check(response: str, ground_truth: Any, question: str = "") -> Verdict:
     same, how = same_based(given, wanted, question), "equal as numbers"
     if same is None:
         same = same_number(given, wanted, question)
-        if same and rewritten(given, wanted, question):
+        if same and question and to_be_worked_out(given, wanted, question):
             return Verdict(False, f"{given} is still to be worked out", answer)
     if same is None:
         try:

@@ -24,7 +24,7 @@ from .asked_form import in_another_form
 from .brackets import split
 from .colons import pairs, same_colon
 from .math_reading import Read, read
-from .plain_number import number, rewritten, same_number
+from .plain_number import number, same_number, to_be_worked_out
 from .relations import joined, members, reduced
 from .rounding import exact_or_rounded, percentage
 from .same_tree import NO_VALUE, is_solved, same_tree
@@ -107,7 +107,9 @@ def equal(given: str, wanted: str, question: str = "") -> bool:
     compare = _compare if len(given) + len(wanted) <= CACHED_CHARS else _compare.__wrapped__
     found = compare(given, wanted, "positive" in question)
     if not found or not question:  # different, or plain numbers, which are worked out
-        return found is not None and not (question and rewritten(measured(given)[0], measured(wanted)[0], question))
+        return found is not None and not (
+            question and to_be_worked_out(measured(given)[0], measured(wanted)[0], question)
+        )
     one, other = found
     given_tree, text = one.tree[0], one.text
     chain = given_tree._unsorted_args if isinstance(given_tree, And) else [given_tree]

@@ -41,10 +41,20 @@ def form(text: str) -> str:
     return "power of ten" if re.search(r"[eE^]", text) else "decimal" if "." in text else "whole number"
 
 
-def rewritten(given: str, wanted: str, question: str) -> bool:
-    """Return whether a number stands in the question, which asks for it in another form, as "3/20 as a decimal"."""
-    both = number(given) is not None and number(wanted) is not None
-    return both and form(given) != form(wanted) and stands_in(given, question)
+def to_be_worked_out(given: str, wanted: str, question: str) -> bool:
+    """Return whether a number is a quotient that comes out even, as 840/7, and the truth is none, or stands in the
+    question, which asks for it in another form, as "3/20 as a decimal"."""
+    if number(given) is None or number(wanted) is None:
+        return False
+    quotients = [_FRACTION.fullmatch(_SPACE.sub("", text.removeprefix("\\$"))) for text in (given, wanted)]
+    if quotients[0] and not quotients[1] and comes_out_even(*map(int, filter(None, quotients[0].group(2, 3, 5, 6)))):
+        return True
+    return form(given) != form(wanted) and stands_in(given, question)
+
+
+def comes_out_even(top: int, bottom: int) -> bool:
+    """Return whether a fraction is a whole number that is still to be divided."""
+    return top != 0 and abs(bottom) > 1 and top % bottom == 0
 
 
 def same_number(given: str, wanted: str, question: str = "") -> bool | None:

@@ -1,7 +1,7 @@
 """Answers that are worked out: finished numbers, and no formulas of the question.
 
     finished: 7, -0.5, 3/4, 2\\frac{1}{3}, 3\\times 10^8, 2\\sqrt{3}, \\frac{\\pi}{6}, 1+\\sqrt{2}, 3+4i
-    not:      141-623, 2\\cdot 3, 2^{10}, 5!, \\binom{6}{2}, \\sqrt{2}\\sqrt{3}, |-3|, \\sin 1, \\sum, \\int, \\lim
+    not:      141-623, 840/7, 2\\cdot 3, 2^{10}, 5!, \\binom{6}{2}, \\sqrt{2}\\sqrt{3}, |-3|, \\sin 1, \\sum, \\lim
 
 An answer is read without evaluating it, so what is still to be done stands in its tree.
 """
@@ -50,6 +50,7 @@ from sympy.core.relational import Relational
 
 from ..asked import stands_in
 from .asked_form import terms
+from .plain_number import comes_out_even
 from .same_tree import same_value
 
 TO_DO = (Integral, Sum, Product, Limit, Derivative, binomial, factorial, factorial2, Max, Min)
@@ -105,6 +106,7 @@ _COMMANDS = {
 _SIGNS = re.compile(r"[-+]\s*[({\s]*[-+]|\||\^\s*\{?\s*(?:\(|T|\\top)|\d/\(|/\s*\(?\d+/")
 """Two signs in a row, bars, transposes, fractions in fractions: something is still to be done."""
 _MIXED = re.compile(r"\d\s*\\frac\s*\{(\d{1,9})\}\s*\{(\d{1,9})\}")
+_QUOTIENT = re.compile(r"\\frac\s*\{(\d{1,9})\}\s*\{(\d{1,9})\}|(?<![\d.}])(\d{1,9})\s*/\s*(\d{1,9})(?![\d.])")
 _POWER_OF_E = re.compile(r"(?<![a-zA-Z\\])e\s*\^")
 _WHOLE_POWER = re.compile(r"(?<![\d.}])(?!10\D)\d+\s*\^\s*\{?\s*-?\d+\s*\}?(?![\d\s]*/)")
 _NESTED = re.compile(r"\\frac\s*\{[^{}]*(?:\\frac|/)|\\frac\s*\{[^{}]*\}\s*\{[^{}]*(?:\\frac|/)")
@@ -124,6 +126,7 @@ def unfinished(text: str, given: Basic, wanted: Basic, converted: bool = False) 
         improper = any(int(found[1]) >= int(found[2]) for found in _MIXED.finditer(text))
         if (
             improper
+            or any(comes_out_even(*map(int, filter(None, found.groups()))) for found in _QUOTIENT.finditer(text))
             or _WHOLE_POWER.search(text)
             or _NESTED.search(text)
             or _SIGNS.search(text)
