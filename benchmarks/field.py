@@ -45,7 +45,7 @@ ASIDE: dict[str, Callable[[int], bool]] = {
 }
 """Logs that were kept aside while the rules were written."""
 LEVELS = {
-    "no_signal": {"groups/no_signal", "reward/same"},
+    "no_signal": {"groups/no_signal", "steps/no_signal", "steps/unsolved", "reward/same"},
     "cut_off": {"truncated"},
     "mismatch": {"mismatch/logp_gap", "mismatch/probs_diff"},
 }

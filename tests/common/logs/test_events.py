@@ -6,7 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from entrostat.logs.diagnosis.events import Death, Fall, Gap, Peak, look, looks_at, smoothing
+from entrostat.logs.diagnosis.entropy_course import Fall, Peak, smoothing
+from entrostat.logs.diagnosis.events import Change, Death, Gap, look, looks_at
 from entrostat.logs.foreign.foreign_runs import read_file
 
 
@@ -38,7 +39,8 @@ def test_a_fall_and_an_explosion_after_it():
         ([0.2] * 5 + [0.59] * 20, False, False),
         ([0.2] * 5 + [0.61] * 20, False, True),  # three times
         ([0.2] * 5 + [0.61] * 20 + [0.2] * 20, False, True),  # for a while
-        ([1.0] * 5 + [2.0] * 20 + [1.9], False, False),  # twice, but not at the end
+        ([1.0] * 5 + [2.0] * 20 + [1.9] * 5, False, False),  # twice, but not at the end
+        ([1.0] * 5 + [2.0] * 20 + [1.9], False, True),  # one value is noise
         ([1.0] * 5 + [1.99] * 20, False, False),
         ([1.0] * 5 + [2.0] * 20, False, True),  # twice
         ([0.4] * 5 + [0.89] * 20, False, False),
@@ -408,3 +410,48 @@ def test_probabilities_that_differ_are_told():
     run = [{"step": i, "entropy": 0.5, "mismatch/probs_diff": 0.25} for i in range(30)]
     assert "ngine and trainer differ by 0.25 in the probability of a token" in look(run).told
     assert not look([line | {"mismatch/probs_diff": 0.01} for line in run]).levels
+
+
+def test_bursts_in_some_batches_are_an_explosion():
+    """As in a public run of TRL: from a step on, every third batch has an entropy of several nats."""
+    calm = [0.3, 0.25, 0.2, 0.25] * 25
+    happened = look(run([*calm, *[0.1, 4.0, 0.2] * 20]))
+    assert happened.exploded == (101, 4.0)
+    assert look(run([*calm, *[0.1, 0.7, 0.2] * 20])).exploded is None, "three times, but not half a nat"
+    assert look(run([*calm, *[0.1, 0.2, 0.15, 0.2, 0.1, 4.0] * 10])).exploded is None, "one batch in six"
+
+
+def test_a_gradient_that_grows_and_a_reward_that_halves():
+    """As in a public run of XTuner: nothing is dead or NaN, and the policy is lost."""
+    norm = [0.1] * 100 + [8.0, 20.0, 20.0, 30.0, 40.0] * 4
+    reward = [0.5, 0.6] * 50 + [0.4] * 5 + [0.25, 0.2] * 7 + [0.2]
+    happened = look(run([0.7] * 120, reward=reward, grad_norm=norm))
+    assert happened.grown == Change(100, 0.1, 20.0)
+    assert happened.dropped is not None
+    assert 104 <= happened.dropped.step <= 106
+    assert happened.died is None
+    assert "the gradient's norm grew from 0.1 to 20 from step 100" in happened.told
+    assert "he reward fell from" in happened.told
+    assert [word for _, word in happened.marks] == ["gradient grew", "reward halved"]
+
+
+@pytest.mark.parametrize(
+    ("norm", "reward"),
+    [
+        ([0.1] * 50 + [5.0] * 20 + [0.1] * 30, [0.5] * 60 + [0.1] * 20 + [0.5] * 20),  # for a while
+        ([0.1] * 50 + [0.9] * 50, [0.5] * 60 + [0.3] * 40),  # not by as much
+        ([0.0] * 100, [-0.5] * 100),
+        ([5.0] * 50 + [0.1] * 50, [0.1] * 50 + [0.5] * 50),  # the other way
+        ([0.1] * 9, [0.5] * 9),
+    ],
+)
+def test_other_courses_of_gradient_and_reward_are_not_told(norm, reward):
+    happened = look(run([0.7] * len(norm), reward=reward, grad_norm=norm))
+    assert (happened.grown, happened.dropped) == (None, None)
+
+
+def test_responses_that_all_have_the_largest_length_are_cut_off():
+    grow = [float(n) for n in range(858, 4096, 300)] + [4096.0] * 20
+    assert look(run([1.0] * len(grow), response_length=grow)).levels == {"truncated": 1.0}
+    assert look(run([1.0] * 31, response_length=[*[500.0] * 20, 501.0, *[500.0] * 10])).levels == {}
+    assert look(run([1.0] * 30, response_length=[1.0] * 30)).levels == {}, "one token is asked for"

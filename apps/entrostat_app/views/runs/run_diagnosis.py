@@ -13,8 +13,9 @@ import streamlit as st
 
 from entrostat.logs.diagnosis import words
 from entrostat.logs.diagnosis.advice import Advice, advise
-from entrostat.logs.diagnosis.events import Happened, numbers
+from entrostat.logs.diagnosis.events import Happened
 from entrostat.logs.diagnosis.facts import measure, reads
+from entrostat.logs.diagnosis.numbers import numbers
 from entrostat.logs.diagnosis.sketch import CURVES, is_logarithmic
 from entrostat.logs.foreign.metric_names import LOOKS_LIKE, candidates, wrote
 

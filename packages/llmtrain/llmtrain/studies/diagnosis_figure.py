@@ -6,7 +6,8 @@ from textwrap import fill
 from typing import Any
 
 from entrostat.about.colours import PALETTE
-from entrostat.logs.diagnosis.events import Happened, numbers
+from entrostat.logs.diagnosis.events import Happened
+from entrostat.logs.diagnosis.numbers import numbers
 from entrostat.logs.diagnosis.sketch import CURVES, is_logarithmic
 
 

@@ -14,24 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..runlog import is_evaluation
+from .entropy_course import LASTS, Fall, Peak, entropy_course
+from .numbers import Array, last_third, numbers, running_median, to_the_end
+from .signal import READ, without_signal
 
-Array = NDArray[np.float64]
-LASTS = 5
-"""Logged values in a row that an event must last; more in a noisy run, as many as the running median takes, and in a
-long one, a twentieth of it."""
-TOLERATED = 0.2
-"""Relative noise of the entropy down to which it is smoothed, by running medians."""
-FELL = 1 / 3
-"""Share of the first entropy at or below which it fell."""
-EXPLODED = 3.0
-"""The same at or above which it exploded, unless a controller has a target of that size."""
-DOUBLED, HIGHER = 2.0, 0.5
-"""Share of the first entropy, or of the target, that is an explosion too if it is this much above it (nats) and so
-remains to the end."""
-ROSE = 1.5
-"""Share of the first entropy from which on a peak of it is a rise."""
 ALIVE = 0.05
 """Share of the way from the reward's floor to its best running median, at or below which a running median is dead."""
+HALF = 0.5
+"""The same at or below which it has dropped."""
+BLOWN = 10.0
+"""Factor by which the norm of the gradient grows that is told."""
 BELOW_ZERO = -0.1
 """Running median of rewards from which down, if all lie from −1 to 1, their floor is −1: penalties may be smaller."""
 PAUSES = 2
@@ -50,6 +42,8 @@ LEVELS = {
     "mismatch/logp_gap": (0.05, "engine and trainer differ by {:.2g} nats a token"),
     "mismatch/probs_diff": (0.05, "engine and trainer differ by {:.2g} in the probability of a token"),
     "groups/no_signal": (0.9, "{:.0%} of the groups have one reward and no signal"),
+    "steps/no_signal": (0.5, "no response has an advantage in {:.0%} of the steps"),
+    "steps/unsolved": (0.9, "no task is solved in {:.0%} of the steps"),
     "reward/same": (0.9, "the reward is the same in {:.0%} of the steps and gives no signal"),
     "truncated": (0.5, "{:.0%} of the responses are cut off"),
     "clip_fraction": (0.2, "{:.0%} of the tokens are clipped"),
@@ -57,6 +51,7 @@ LEVELS = {
 """Metrics whose mean over the last third is told from this value on, and how.
 
 `reward/same` is no metric: the share of steps with the most frequent reward, told where no_signal is not logged.
+`steps/no_signal`: see signal.py. `truncated` is also told where the mean length has grown to a limit.
 """
 FEWEST_REWARDS = 15
 """Logged rewards below which equal ones may be chance."""
@@ -66,24 +61,6 @@ REGULAR = 0.8
 """Share of the distances between values of a sparse metric that are alike if blanks between them are no loss."""
 OFTEN = 0.9
 """Share of the steps of training from which on a metric belongs to each, so that blanks between values are a loss."""
-
-
-class Fall(NamedTuple):
-    """Entropy that fell: when it had, and the lowest value (nats) with its step."""
-
-    step: int
-    low: float
-    low_step: int
-
-
-class Peak(NamedTuple):
-    """Entropy that rose and then fell: its peak (nats), the step of FELL of it, and the lowest value after that."""
-
-    high: float
-    high_step: int
-    step: int
-    low: float
-    low_step: int
 
 
 class Gap(NamedTuple):
@@ -104,6 +81,14 @@ class Death(NamedTuple):
     best: float
     floor: float
     """Lowest reward that there can be: −1 or 0."""
+
+
+class Change(NamedTuple):
+    """Metric that changed for good: from which step, from which value to which."""
+
+    step: int
+    before: float
+    after: float
 
 
 class Decline(NamedTuple):
@@ -134,6 +119,10 @@ class Happened(NamedTuple):
     steps: int
     """Number of steps up to the last one that the log has."""
     died: Death | None
+    dropped: Change | None
+    """Reward that lost half of its best running median above its floor for good, and has not died."""
+    grown: Change | None
+    """Norm of the gradient that is BLOWN times that of the first half of the run until the end, and its highest."""
     levels: dict[str, float]
     """Metrics of LEVELS that are beyond their limit, and their mean over the last third."""
     length: tuple[float, float] | None
@@ -152,6 +141,8 @@ class Happened(NamedTuple):
         found += [(step, "NaN") for step in sorted(lost)]
         found += [(step, "not logged") for step in sorted(set(self.ended.values()))]
         found += [(self.died[0], "reward dead")] if self.died else []
+        found += [(self.dropped.step, "reward halved")] if self.dropped else []
+        found += [(self.grown.step, "gradient grew")] if self.grown else []
         found += [(self.declined.best_step, "best evaluation")] if self.declined else []
         return sorted(found)
 
@@ -187,6 +178,12 @@ class Happened(NamedTuple):
             step, best, floor = self.died
             least = f", and is now within {ALIVE:.0%} of the lowest there can be, {floor:.0f}" if floor else ""
             parts.append(f"the reward is dead since step {step} (it was {best:.3g}{least})")
+        if self.dropped:
+            step, best, last = self.dropped
+            parts.append(f"the reward fell from {best:.3g} to {last:.3g} (below half from step {step})")
+        if self.grown:
+            step, usual, high = self.grown
+            parts.append(f"the gradient's norm grew from {usual:.3g} to {high:.3g} from step {step}")
         if self.declined:
             name, best, step, last = self.declined
             parts.append(f"{name} fell from {best:.3g} at step {step} to {last:.3g} while the training reward did not")
@@ -232,57 +229,36 @@ def look(metrics: Sequence[Mapping[str, Any]], target: float | None = None) -> H
     metrics: a mapping for each step, with `step` and metrics under entrostat's names; None or NaN where a value is no
     number. target: target entropy (nats), near which an entropy does not count as exploded.
     """
-    at, entropy = numbers(metrics, "entropy")
-    first = float(entropy[0]) if len(entropy) and entropy[0] > 0 else None
-    fell = exploded = peaked = None
-    if first is not None:
-        window, length = smoothing(entropy), max(LASTS, len(entropy) // 20)
-        entropy = running_median(entropy, window)
-        at, first = at[window // 2 :][: len(entropy)], float(entropy[0])
-        usual = max(first, target or 0.0)
-        long = max(length, window)
-        higher = entropy >= max(DOUBLED * usual, usual + HIGHER)
-        bursts = _lasting(entropy >= EXPLODED * usual, long), _to_the_end(higher, long)
-        burst = min((start for start in bursts if start is not None), default=None)
-        if burst is not None:
-            exploded = int(at[burst]), float(entropy[burst:].max())
-        if (start := _lasting(entropy <= FELL * first, max(length, window))) is not None:
-            end = burst if burst is not None and burst > start else len(entropy)
-            low = start + int(entropy[start:end].argmin())
-            fell = Fall(int(at[start]), float(entropy[low]), int(at[low]))
-        peaked = _peaked(at, entropy, max(length, window))
-        if peaked and fell and fell.low_step >= peaked.step:
-            peaked = None
+    course = entropy_course(*numbers(metrics, "entropy"), target)
     lost = {name: step for name in GUARDED if (step := _lost(metrics, name)) is not None}
     ended = {name: step for name in GUARDED if name not in lost and (step := _ended(metrics, name)) is not None}
     gaps = {name: gap for name in GUARDED if (gap := _interrupted(metrics, name)) is not None}
     died = _died(*numbers(metrics, "reward"))
-    late = {name: _late(values) for name in LEVELS if len(values := numbers(metrics, name)[1])}
-    reward = numbers(metrics, "reward")[1]
+    late = {name: last_third(values) for name in LEVELS if len(values := numbers(metrics, name)[1])}
+    late |= {name: last_third(values) for name, values in without_signal(metrics).items()}
+    reward, length = numbers(metrics, "reward")[1], numbers(metrics, "response_length")[1]
     if "groups/no_signal" not in late and died is None and len(reward) >= FEWEST_REWARDS:
-        values, often = np.unique(_late(reward), return_counts=True)
-        late["reward/same"] = _late(reward) == values[often.argmax()]
+        values, often = np.unique(last_third(reward), return_counts=True)
+        late["reward/same"] = (last_third(reward) == values[often.argmax()]).astype(np.float64)
+    if "truncated" not in late and _at_its_limit(length):
+        late["truncated"] = np.ones(1)
     levels = {name: float(values.mean()) for name, values in late.items() if values.mean() >= LEVELS[name][0]}
+    if "reward/same" in levels:
+        levels.pop("steps/no_signal", None)
     return Happened(
-        first,
-        fell,
-        exploded,
-        peaked,
+        *course,
         lost,
         gaps,
         ended,
         steps=metrics[-1]["step"] + (metrics[0]["step"] == 0) if metrics else 0,
         died=died,
+        dropped=None if died else _dropped(*numbers(metrics, "reward")),
+        grown=_grown(*numbers(metrics, "grad_norm")),
         levels=levels,
-        length=_length(numbers(metrics, "response_length")[1]),
+        length=_length(length),
         declined=_declined(metrics),
         read=tuple(sorted(name for name in set[str]().union(*metrics) if looks_at(name))),
     )
-
-
-def _late(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the last third, of which there is at least one."""
-    return values[-max(len(values) // 3, 1) :]
 
 
 def _clearly_higher(before: Array, after: Array) -> bool:
@@ -293,7 +269,7 @@ def _clearly_higher(before: Array, after: Array) -> bool:
 
 def looks_at(name: str) -> bool:
     """Return True if `look` reads a metric."""
-    return name in (*GUARDED, *LEVELS, "response_length") or _is_evaluation(name)
+    return name in (*GUARDED, *LEVELS, *READ, "response_length") or _is_evaluation(name)
 
 
 def _is_evaluation(name: str) -> bool:
@@ -305,6 +281,15 @@ def _length(length: Array) -> tuple[float, float] | None:
         return None
     first, last = float(length[:LASTS].mean()), float(length[-LASTS:].mean())
     return (first, last) if max(first, last) >= LONGER * min(first, last) > 0 else None
+
+
+def _at_its_limit(length: Array) -> bool:
+    """Return True if the mean length grew to a value that it then keeps exactly: the limit of every response."""
+    return (
+        len(length) >= FEWEST_REWARDS
+        and float(length[:LASTS].mean()) <= HALF * float(length.max())
+        and bool((last_third(length) == length.max()).all())
+    )
 
 
 def _declined(metrics: Sequence[Mapping[str, Any]]) -> Decline | None:
@@ -323,46 +308,6 @@ def _declined(metrics: Sequence[Mapping[str, Any]]) -> Decline | None:
         if fell and len(then) and len(now) and now.mean() >= then.mean():
             found.append(Decline(name, float(medians[best]), int(steps[best + 1]), float(last)))
     return min(found, key=lambda one: one.last / one.best, default=None)
-
-
-def numbers(metrics: Sequence[Mapping[str, Any]], name: str) -> tuple[NDArray[np.int64], Array]:
-    """Return the steps at which a metric has a finite value, and the values, (n,) each."""
-    pairs = [(line["step"], line[name]) for line in metrics if isinstance(line.get(name), int | float)]
-    pairs = [pair for pair in pairs if np.isfinite(pair[1])]
-    steps, values = zip(*pairs, strict=True) if pairs else ((), ())
-    return np.array(steps, dtype=np.int64), np.array(values, dtype=np.float64)
-
-
-def running_median(values: Array, window: int) -> Array:
-    """Return the medians of each `window` neighbours of the values (n,), (n − window + 1,)."""
-    medians: Array = np.median(np.lib.stride_tricks.sliding_window_view(values, window), axis=1)
-    return medians
-
-
-def smoothing(entropy: Array) -> int:
-    """Return the length of a running median that leaves a relative noise of TOLERATED; 1 for a smooth entropy (n,).
-
-    The noise is that of successive values, so a steady fall or rise counts as none.
-    """
-    if len(entropy) < 2 * LASTS:
-        return 1
-    steps = np.diff(np.log(np.maximum(entropy, np.finfo(float).tiny)))
-    noise = float(np.quantile(np.abs(steps - np.median(steps)), 0.6827) / np.sqrt(2))
-    return int(np.clip(np.ceil((noise / TOLERATED) ** 2), 1, len(entropy) // 5))
-
-
-def _lasting(holds: NDArray[np.bool_], length: int) -> int | None:
-    """Return the first index from which `length` values in a row hold; None if there is none."""
-    if len(holds) < length:
-        return None
-    rows = np.lib.stride_tricks.sliding_window_view(holds, length).all(1)
-    return int(rows.argmax()) if rows.any() else None
-
-
-def _to_the_end(holds: NDArray[np.bool_], length: int) -> int | None:
-    """Return the index from which all values hold, if they are at least `length`; else None."""
-    start = len(holds) - int(holds[::-1].argmin()) if not holds.all() else 0
-    return start if len(holds) - start >= length else None
 
 
 def _lost(metrics: Sequence[Mapping[str, Any]], name: str) -> int | None:
@@ -425,27 +370,41 @@ def _ended(metrics: Sequence[Mapping[str, Any]], name: str) -> int | None:
     return int(trained[there[-1] + 1]["step"])
 
 
-def _peaked(at: NDArray[np.int64], entropy: Array, length: int) -> Peak | None:
-    """Return the first fall of an entropy (n,) to FELL of a peak that is ROSE times its first value or more."""
-    if len(entropy) < 2 * LASTS:
+def _floor(reward: Array, medians: Array) -> float:
+    """Return the lowest reward that there can be: −1 or 0."""
+    return -1.0 if medians.min() <= BELOW_ZERO and np.abs(reward).max() <= 1 + 1e-6 else 0.0
+
+
+def _dropped(at: NDArray[np.int64], reward: Array) -> Change | None:
+    """Return the reward that lost half of its best running median for good; None if it did not."""
+    length = max(LASTS, len(reward) // 20)
+    if len(reward) < 2 * length:
         return None
-    medians = running_median(entropy, LASTS)
-    peaks = np.maximum.accumulate(medians)
-    start = _lasting((medians <= FELL * peaks) & (peaks >= ROSE * entropy[0]), length)
-    if start is None:
+    medians = running_median(reward, length)
+    floor = _floor(reward, medians)
+    best = float(medians.max())
+    start = to_the_end(medians - floor <= HALF * (best - floor), LASTS // 2 + 1)
+    if start is None or medians.min() < floor or best <= floor or medians.argmax() > start:
         return None
-    around = int(medians[: start + 1].argmax())
-    top = around + int(entropy[around : around + LASTS].argmax())
-    low = start + int(entropy[start:].argmin())
-    return Peak(float(entropy[top]), int(at[top]), int(at[start + LASTS // 2]), float(entropy[low]), int(at[low]))
+    middle = start + length // 2
+    changed = _clearly_higher(reward[:middle], reward[middle:])
+    return Change(int(at[middle]), best, float(medians[-1])) if changed else None
+
+
+def _grown(at: NDArray[np.int64], norm: Array) -> Change | None:
+    """Return the norm of the gradient that grew for good; None if it did not."""
+    if len(norm) < 4 * LASTS:
+        return None
+    medians, usual = running_median(norm, LASTS), float(np.median(norm[: len(norm) // 2]))
+    start = to_the_end(medians >= BLOWN * usual, LASTS) if usual > 0 else None
+    return Change(int(at[start + LASTS // 2]), usual, float(medians[start:].max())) if start else None
 
 
 def _died(at: NDArray[np.int64], reward: Array) -> Death | None:
     if len(reward) < 2 * LASTS:
         return None
     medians = running_median(reward, LASTS)
-    both_signs = medians.min() <= BELOW_ZERO and np.abs(reward).max() <= 1 + 1e-6
-    floor = -1.0 if both_signs else 0.0
+    floor = _floor(reward, medians)
     best = float(medians.max())
     alive = np.flatnonzero(medians - floor > ALIVE * (best - floor))
     if best <= floor:

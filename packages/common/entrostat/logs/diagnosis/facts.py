@@ -22,9 +22,10 @@ from .. import laws
 from ..doubts import doubts, heated
 from ..foreign.metric_names import LOOKS_LIKE, candidates
 from ..runlog import HOLDS_WITHIN, moving_target, target_of, trained_steps
-from .events import Happened, look, looks_at, numbers, running_median, smoothing
+from .entropy_course import smoothing
+from .events import Happened, look, looks_at
+from .numbers import Array, last_third, numbers, running_median
 
-Array = NDArray[np.float64]
 Metrics = Sequence[Mapping[str, Any]]
 
 WINDOW = 5
@@ -234,10 +235,6 @@ def reads(name: str) -> bool:
     return known or PASSED.fullmatch(name.removesuffix("/low").removesuffix("/high")) is not None
 
 
-def last_third(values: Array) -> Array:
-    return values[-max(len(values) // 3, 1) :]
-
-
 def _course(at: NDArray[np.int64], entropy: Array) -> Entropy | None:
     if len(entropy) < FEWEST:
         return None
@@ -381,8 +378,14 @@ CONDITIONS: dict[str, Callable[[Facts], bool]] = {
         bool(facts.happened.lost) or any(not gap.blank for gap in facts.happened.gaps.values())
     ),
     "reward died": lambda facts: facts.happened.died is not None,
+    "reward dropped": lambda facts: facts.happened.dropped is not None,
+    "gradient grew": lambda facts: facts.happened.grown is not None,
     "engines differ": lambda facts: bool({"mismatch/logp_gap", "mismatch/probs_diff"} & facts.happened.levels.keys()),
-    "no signal": lambda facts: not facts.happened.levels.keys().isdisjoint({"groups/no_signal", "reward/same"}),
+    "no signal": lambda facts: (
+        not facts.happened.levels.keys().isdisjoint(
+            {"groups/no_signal", "steps/no_signal", "steps/unsolved", "reward/same"}
+        )
+    ),
     "cut off": lambda facts: "truncated" in facts.happened.levels,
     "evaluation fell": lambda facts: facts.happened.declined is not None,
     "hardly clipped": lambda facts: facts.clipped is not None and facts.clipped < HARDLY,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .events import numbers
+from .numbers import numbers
 
 Array = NDArray[np.float64]
 

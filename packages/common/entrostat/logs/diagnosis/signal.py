@@ -1,0 +1,63 @@
+"""Signal of a run: the share of its groups, or of its steps, in which no response has an advantage.
+
+without_signal([{"step": 0, "advantage/max": 0.0, "advantage/min": 0.0}, ...])     {"steps/no_signal": array([1., ...])}
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .numbers import Array, numbers
+
+ROUNDED = 0.01
+"""Share of the run's largest spread of advantages up to which a spread is rounding: a mean of equal rewards may differ
+from them in the last digit, which a division by their deviation makes a hundredth."""
+READ = (
+    *("groups/mixed", "groups/all_right", "groups/all_wrong", "solved"),
+    *("advantage/max", "advantage/min", "advantage/std", "reward/std"),
+)
+"""Metrics that are looked at, beside those that are told themselves."""
+FEWEST = 5
+"""Logged values below which nothing is said."""
+
+
+def without_signal(metrics: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
+    """Return the share of groups without a signal if it is logged, else 0 or 1 for each step; {} if nothing tells.
+
+    A trainer logs the share, or how many groups are mixed. A step has no signal if its advantages, or the rewards
+    within its groups, do not differ, or if its gradient is 0. Where it is logged how many tasks are solved:
+    `steps/unsolved`, 1 for a step in which none is.
+    """
+    solved = numbers(metrics, "solved")[1]
+    found = {"steps/unsolved": (solved == 0).astype(np.float64)} if len(solved) >= FEWEST else {}
+    for share in (numbers(metrics, "groups/no_signal")[1], _not_mixed(metrics)):
+        if len(share):
+            return found | {"groups/no_signal": share}
+    for spread in (_spread(metrics), *(numbers(metrics, name)[1] for name in ("advantage/std", "reward/std"))):
+        if len(spread) >= FEWEST:
+            return found | {"steps/no_signal": (spread <= ROUNDED * spread.max()).astype(np.float64)}
+    gradient = numbers(metrics, "grad_norm")[1]
+    return found | ({"steps/no_signal": (gradient == 0).astype(np.float64)} if len(gradient) >= FEWEST else {})
+
+
+def _not_mixed(metrics: Sequence[Mapping[str, Any]]) -> Array:
+    """Return the share of groups whose rewards do not differ, of each step that tells; mixed ones may be counted."""
+    mixed, right, wrong = (_by_step(metrics, f"groups/{kind}") for kind in ("mixed", "all_right", "all_wrong"))
+    equal = {step: right.get(step, 0.0) + wrong.get(step, 0.0) for step in right | wrong}
+    shares = []
+    for step, some in mixed.items():
+        if step in equal or some <= 1:  # a count alone tells nothing
+            groups = some + equal.get(step, 1 - some)
+            shares.append(1 - some / groups if groups > 0 else 1.0)
+    return np.array(shares, dtype=np.float64)
+
+
+def _by_step(metrics: Sequence[Mapping[str, Any]], name: str) -> dict[int, float]:
+    return dict(zip(*(values.tolist() for values in numbers(metrics, name)), strict=True))
+
+
+def _spread(metrics: Sequence[Mapping[str, Any]]) -> Array:
+    """Return the largest minus the smallest advantage of each step that has both, (n,)."""
+    high, low = (_by_step(metrics, f"advantage/{end}") for end in ("max", "min"))
+    return np.array([high[step] - low[step] for step in high if step in low], dtype=np.float64)

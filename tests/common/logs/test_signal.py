@@ -1,0 +1,75 @@
+"""Shares of groups and steps without a signal, as trainers log them, by hand."""
+
+import pytest
+
+from entrostat.logs.diagnosis.events import look
+from entrostat.logs.diagnosis.signal import without_signal
+from entrostat.logs.foreign.metric_names import translate
+
+
+def run(**columns):
+    return [
+        {"step": step, **{name: values[step] for name, values in columns.items() if values[step] is not None}}
+        for step in range(len(next(iter(columns.values()))))
+    ]
+
+
+def told(**columns):
+    return {name: values.tolist() for name, values in without_signal(run(**columns)).items()}
+
+
+def test_groups_as_trainers_count_them():
+    no_signal = {"groups/no_signal": [0.25, 1.0]}
+    assert told(**{"groups/no_signal": [0.25, 1.0], "grad_norm": [0.0, 0.0]}) == no_signal
+    assert told(**{"groups/mixed": [0.75, 0.0]}) == no_signal  # Tinker, prime-rl: a share
+    counts = {"groups/mixed": [6, 0], "groups/all_right": [2, 5], "groups/all_wrong": [0, 3]}  # rLLM: numbers of groups
+    assert told(**counts) == no_signal
+    shares = {"groups/mixed": [0.75, 0.0], "groups/all_right": [0.25, 0.5], "groups/all_wrong": [0.0, 0.5]}
+    assert told(**shares) == no_signal
+    assert told(**{"groups/mixed": [6, 0]}) == {"groups/no_signal": [1.0]}, "six of how many?"
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"advantage/max": [2.5, 0.0, 1.2, 0.0, 0.3], "advantage/min": [-2.5, 0.0, -0.6, -0.0147, 0.0]},
+        {"advantage/std": [1.0, 0.0, 0.9, 0.001, 0.4]},
+        {"reward/std": [0.5, 0.0, 0.25, 0.0, 0.3]},
+        {"grad_norm": [0.1, 0.0, 2.0, 0.0, 1e-6]},
+    ],
+)
+def test_steps_by_what_is_logged(columns):
+    """−.0147 is the rounding of a mean of equal rewards, divided by their deviation and 1e-6."""
+    assert told(**columns) == {"steps/no_signal": [0.0, 1.0, 0.0, 1.0, 0.0]}
+
+
+def test_advantages_come_before_the_gradient_that_a_penalty_has_too():
+    columns = {"advantage/max": [0.0] * 20, "advantage/min": [0.0] * 20, "grad_norm": [0.2] * 20}
+    assert told(**columns) == {"steps/no_signal": [1.0] * 20}
+    assert look(run(entropy=[1.0] * 20, **columns)).told == "No response has an advantage in 100% of the steps."
+
+
+def test_a_few_values_tell_nothing():
+    assert told(grad_norm=[0.0] * 4) == {}
+    assert told(entropy=[1.0] * 9) == {}
+
+
+def test_tasks_that_are_never_solved():
+    """An agent whose rewards are penalties alone: its advantages differ, and nothing is learned of the task."""
+    columns = {"solved": [0.0] * 20, "advantage/max": [0.06] * 20, "advantage/min": [-0.15] * 20}
+    assert look(run(entropy=[1.0] * 20, **columns)).told == "No task is solved in 100% of the steps."
+    assert look(run(entropy=[1.0] * 20, solved=[0.0] * 10 + [0.2, 0.0] * 5)).told == ""
+
+
+def test_names_of_trainers():
+    names = {
+        "critic/advantages/max": "advantage/max",
+        "advantages/min": "advantage/min",
+        "adv_std": "advantage/std",
+        "train/reward_std": "reward/std",
+        "env/all/by_group/frac_mixed": "groups/mixed",
+        "batch/solve_none": "groups/all_wrong",
+        "episode/success_rate": "solved",
+        "response_len/mean": "response_length",
+    }
+    assert translate(names) == names
