@@ -47,7 +47,7 @@ def test_the_whole_is_the_answer(text, said):
     ("text", "said"),
     [
         ("She sold 48+24 = <<48+24=72>>72 clips.", "72"),
-        ("She paid 60 x .75 = $45 a day.", "\\$45"),
+        ("She paid 60 x .75 = $45 a day.", "\\$45\\text{ per day}"),
         ("It weighs 97 – 12 = 85 kg.", "85\\text{ kg}"),
         ("20% of 50 = 10", "10"),
         ("10 apples * 3 = 30", "30"),

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 
 from .answer_latex import measured
-from .unit_beside import NO_UNITS
+from .unit_beside import NO_UNITS, PERIODS
 from .units import Kind
 from .units import unit as unit_of
 
@@ -30,8 +30,9 @@ _ASKS = re.compile(
     r"\?\s*$|\b(?:find|give|express|answer|write|state|report|convert|calculate|compute|determine)\b", re.IGNORECASE
 )
 _HOW = re.compile(r"\b(?:how|what)\b", re.IGNORECASE)
-_PERIOD = r"(second|minute|hour|day|week|month|year)"
-_RATE = re.compile(rf"(?:(?<![a-z])(?:per|each|every|an?)\s+|/\s*){_PERIOD}(?![a-z])", re.IGNORECASE)
+_RATE = re.compile(rf"(?:(?<![a-z])(?:per|each|every|an?)\s+|/\s*)({PERIODS})(?![a-z])", re.IGNORECASE)
+_GIVEN_RATE = re.compile(rf"\d\s+(?:[a-zA-Z]+\s+){{0,2}}?{_RATE.pattern}|\d{_RATE.pattern}", re.IGNORECASE)
+"""Rate of a number, which a question gives: "if he is paid $20 per hour"."""
 _DIMENSIONS = {"month": "time", "dollar": "money", "euro": "money", "sterling": "money", "yen": "money"}
 _DIMENSIONS |= {"yuan": "money", "rupee": "money", "fahrenheit": "celsius", "kelvin": "celsius"}
 """Dimensions of units that nothing converts into each other."""
@@ -59,7 +60,8 @@ def in_another_unit(given: str, wanted: str, question: str) -> bool:
 
 def _another_rate(given: str, question: str) -> bool:
     """Return whether an answer is for a week where the last sentence asks for a day, and for nothing else."""
-    said, asked = ({one.lower() for one in _RATE.findall(text)} for text in (given, _last_sentence(question)))
+    wanted = _GIVEN_RATE.sub("", _last_sentence(question))
+    said, asked = ({one.lower() for one in _RATE.findall(text)} for text in (given, wanted))
     return len(said) == len(asked) == 1 and said != asked
 
 

@@ -2,6 +2,7 @@
 
 with_unit("5", "\\\\$", "")          \\\\$5
 with_unit("5", "", " km.")         5\\\\text{ km}
+with_unit("5", "", " toys a day")  5\\\\text{ per day}
 with_unit("5", "", " in total")    5: "in" is an inch only at the end of a clause
 """
 
@@ -15,6 +16,7 @@ _PLAIN = re.compile(
     r"\s*((?:(?:sq|square|cu|cubic)\.?\s+)?[a-zA-Z°¢€£]+(?:\s+per\s+[a-zA-Z]+|/[a-zA-Z]+)?)(\^\{?-?\d\}?|[²³])?"
     r"(?![a-zA-Z'’\d])(?P<end>\s*(?:[.,;:!?)]|$))?"
 )
+PERIODS = "second|minute|hour|day|week|month|year"
 CURRENCIES = ("€", "£", "¥", "₹")
 _PERCENT = re.compile(r"\s*\\?%")
 NO_UNITS = frozenset(("in", "a", "A", "has", "us", "as", "I"))
@@ -24,8 +26,22 @@ _NUMBER_AT_END = re.compile(r"[\d}]\s*$")
 _DOLLAR = re.compile(r"\\\$\s*\$?\s*$")
 
 
+_RATE = re.compile(
+    rf"(?:[\s$*}}]|\\[ ,;])*(?:{STYLE}\{{)?\s*(?:[a-zA-Z]+\s+){{0,2}}?"
+    rf"(?:(?:per|each|every|an?)\s+|/\s*)({PERIODS})(?![a-z])",
+    re.IGNORECASE,
+)
+"""What a number is per, with at most two words between, as in "120 toys per week"."""
+
+
 def with_unit(answer: str, before: str, after: str) -> str:
-    """Return an answer with the unit in the text around it; as it is if there is none that is known."""
+    """Return an answer with the unit in the text around it, or the period that it is per; as it is without either."""
+    found = _with_unit(answer, before, after)
+    rate = _RATE.match(after[:80]) if _NUMBER_AT_END.search(answer) else None
+    return f"{found}\\text{{ per {rate[1].lower()}}}" if rate and "\\text" not in found else found
+
+
+def _with_unit(answer: str, before: str, after: str) -> str:
     if not _NUMBER_AT_END.search(answer):
         return answer
     if _DOLLAR.search(before):
