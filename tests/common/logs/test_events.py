@@ -421,6 +421,15 @@ def test_bursts_in_some_batches_are_an_explosion():
     assert look(run([*calm, *[0.1, 0.2, 0.15, 0.2, 0.1, 4.0] * 10])).exploded is None, "one batch in six"
 
 
+def test_an_entropy_that_fell_and_ends_above_its_start_has_exploded():
+    """A public run fell from .92 nats to .05, and was at 2.45 when its log ended, in ten steps."""
+    end = [0.95, 1.2, 1.5, 1.7, 2.0, 2.3, 2.4]
+    fallen = [0.9] * 10 + [0.1] * 60
+    assert look(run([*fallen, *end])).exploded == (72, 2.0)
+    assert look(run([*[0.9] * 70, *end])).exploded is None
+    assert look(run([*fallen, *end[:4]])).exploded is None
+
+
 def test_a_gradient_that_grows_and_a_reward_that_halves():
     """As in a public run of XTuner: nothing is dead or NaN, and the policy is lost."""
     norm = [0.1] * 100 + [8.0, 20.0, 20.0, 30.0, 40.0] * 4

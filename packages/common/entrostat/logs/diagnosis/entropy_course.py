@@ -26,7 +26,7 @@ UPPER = 0.75
 """Quantile of neighbouring entropies that counts as a burst if it is HIGHER above the first too: an entropy that
 explodes in some batches alone has a low median."""
 ROSE = 1.5
-"""Share of the first entropy from which on a peak of it is a rise."""
+"""Share of the first entropy from which on a peak of it is a rise, and the end of a fallen entropy an explosion."""
 
 
 class Fall(NamedTuple):
@@ -94,11 +94,16 @@ def _exploded(
     if (start := lasting(smooth >= EXPLODED * usual, long)) is not None:
         found.append((start + window // 2, float(smooth[start:].max())))
     length = max(LASTS, len(entropy) // 20)
-    burst, end = max(EXPLODED * usual, usual + HIGHER), max(DOUBLED * usual, usual + HIGHER)
-    for share, bound, holding, count in ((UPPER, burst, lasting, LASTS), (0.5, end, to_the_end, LASTS // 2 + 1)):
-        around = running_quantile(entropy, length, share)
+    fallen = lasting(smooth <= FELL * usual, long) is not None
+    burst, end, again = (max(factor * usual, usual + HIGHER) for factor in (EXPLODED, DOUBLED, ROSE))
+    for share, bound, holding, count, width in (
+        (UPPER, burst, lasting, LASTS, length),
+        (0.5, end, to_the_end, LASTS // 2 + 1, length),
+        *([(0.5, again, to_the_end, LASTS // 2 + 1, LASTS)] if fallen else []),
+    ):
+        around = running_quantile(entropy, width, share)
         if (start := holding(around >= bound, count)) is not None:
-            begun = start + int((entropy[start : start + length] >= bound).argmax())
+            begun = start + int((entropy[start : start + width] >= bound).argmax())
             found.append((begun, float(around[start:].max())))
     return (int(at[min(found)[0]]), max(high for _, high in found)) if found else None
 
