@@ -1,6 +1,6 @@
-"""Studies of entropy control in a language model: docs/findings.md and its pictures, from compact logs.
+"""Studies of entropy control in a language model: docs/findings.md, its pictures and the README, from compact logs.
 
-    python benchmarks/findings.py             write the page from the logs in docs/data/findings
+    python benchmarks/findings.py             write the page, and what the README says of it, from docs/data/findings
     python benchmarks/findings.py --seeds 2   the same of the first two seeds, while the others are being trained
     python benchmarks/findings.py --commands  print the command that trains each study
 
@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import hypot
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 import pretrained
@@ -95,7 +96,12 @@ def page(found: Sequence[Results]) -> str:
 
 def choices(found: Sequence[Results]) -> list[str]:
     """Return which rules raise a score, and lower no other, in each study, best first."""
-    lines = [f"| to raise | {' | '.join(one.study.title.lower() for one in found)} |", "|" + "---|" * (1 + len(found))]
+    return ["## Which controller should I use?", CHOICES, best("to raise", "", found, BEST_OF)]
+
+
+def best(title: str, before: str, found: Sequence[Results], most: int) -> str:
+    """Return the table of at most `most` rules for each score and study. title: of scores; before: word before each."""
+    lines = [f"| {title} | {' | '.join(one.study.title.lower() for one in found)} |", "|" + "---|" * (1 + len(found))]
     for metric in SCORES:
         cells = []
         for one in found:
@@ -103,9 +109,21 @@ def choices(found: Sequence[Results]) -> list[str]:
             raised = [name for name, it in against[metric].items() if it.verdict == HIGHER]
             raised = [name for name in raised if all(of[name].verdict != LOWER for of in against.values())]
             raised.sort(key=lambda name: -against[metric][name].mean)
-            cells.append(", ".join(f"`{name}` {signed(against[metric][name])}" for name in raised[:BEST_OF]))
-        lines.append(f"| {metric} | {' | '.join(cell or 'none: GRPO cannot be told apart' for cell in cells)} |")
-    return ["## Which controller should I use?", CHOICES, "\n".join(lines)]
+            cells.append(", ".join(f"`{name}` {signed(against[metric][name])}" for name in raised[:most]))
+        told = (cell or "none: GRPO cannot be told apart" for cell in cells)
+        lines.append(f"| {before}{metric} | {' | '.join(told)} |")
+    return "\n".join(lines)
+
+
+def in_readme(text: str, found: Sequence[Results]) -> str:
+    """Return the README with its table, and its paragraph on a pretrained model, made anew from the results."""
+    complete = [one for one in found if one.is_complete]
+    table = best("you want", "more ", complete, 1).replace("**", "")
+    text = re.sub(r"^\| you want \|.*?\n\n", lambda _: f"{table}\n\n", text, count=1, flags=re.DOTALL | re.MULTILINE)
+    planned = [one for one in found if one.study.name == PLANNED]
+    said = fill(pretrained.sentence(planned[0]), 120, break_long_words=False, break_on_hyphens=False) if planned else ""
+    about = r"(?:For a pretrained model it is|\*\*On a pretrained model) .*?\n\n"
+    return re.sub(about, lambda _: f"{said}\n\n", text, count=1, flags=re.DOTALL) if said else text
 
 
 def between(repeats: Results, never: Results) -> list[str]:
@@ -315,7 +333,9 @@ def main() -> None:
         if one.study.name == README[0]:
             draw(one, DOCS / "findings/readme.png", {metric: PANELS[metric] for metric in README[1]})
     (DOCS / "findings.md").write_text(page(found), encoding="utf-8")
-    print(DOCS / "findings.md")
+    readme = DOCS.parent / "README.md"
+    readme.write_text(in_readme(readme.read_text(encoding="utf-8"), found), encoding="utf-8")
+    print(DOCS / "findings.md", readme)
 
 
 if __name__ == "__main__":

@@ -104,6 +104,30 @@ def paragraphs(study: Study, found: Results | None = None) -> list[str]:
     return [*told, about, "\n".join(lines), *forecast(found)]
 
 
+def sentence(found: Results) -> str:
+    """Return the README's paragraph: whether control pays by the rule of the design, and the numbers behind it."""
+    standings = [Standing(entry=one.entry, values=outcomes(found.runs[one.entry.name])) for one in found.standings]
+    last, mean = (differences(standings, BASELINE, name) for name in standings[0].values)
+    pays = [name for name in last if _rises(last[name], mean[name]) or _rises(mean[name], last[name])]
+    ends = [end for each in (last, mean) for of in each.values() for end in of.interval]
+    null = not pays and max(map(abs, ends)) <= 2 * SMALLEST
+    known = f"**On a pretrained model control {'pays' if pays else 'does not pay'}**"
+    least = max(of.half for of in last.values())
+    final = {one.entry.name: one.mean(f"{BEST} at the end") for one in standings}
+    *others, latest = (f"{value:.3f} under `{name}`" for name, value in final.items() if name != BASELINE)
+    return (
+        f"{known if pays or null else 'For a pretrained model it is not known yet'}: SmolLM2-135M-Instruct, after "
+        f"{found.base.steps} steps and {found.seeds} seeds, has a held-out {BEST} of {final[BASELINE]:.3f} under GRPO, "
+        f"{', '.join(others)} and {latest}; differences below {least:.3f} cannot be told apart "
+        "([design and table](docs/findings.md#a-pretrained-model))."
+    )
+
+
+def _rises(one: Difference, other: Difference) -> bool:
+    """Return True if the interval of one outcome lies above 0 and that of the other not below."""
+    return one.interval[0] > 0 and other.interval[1] >= 0
+
+
 def forecast(found: Results | None) -> list[str]:
     """Return the forecast that was made before the other rules ran, beside the outcomes that there are."""
     if not FORECAST.exists():
@@ -111,6 +135,7 @@ def forecast(found: Results | None) -> list[str]:
     made = read_forecast(FORECAST)
     ended = {one.entry.name: one for one in found.standings} if found else {}
     lines = [f"| rule | {AVERAGE}, forecast | outcome | {BEST}, forecast | outcome |", "|---|---|---|---|---|"]
+    signs: dict[str, list[bool]] = {AVERAGE: [], BEST: []}
     for rule in made["rules"]:
         if rule["rule"] == PLAIN:
             continue
@@ -118,10 +143,15 @@ def forecast(found: Results | None) -> list[str]:
         for name, metric in (("reward", AVERAGE), ("pass", BEST)):
             gain = found.against(metric)[rule["rule"]] if found and rule["rule"] in ended else None
             cells += [f"{rule[name][1]:+.3f} ±{rule[name][2]:.3f}", signed(gain) if gain else ""]
+            signs[metric] += [gain.mean * rule[name][1] > 0] if gain else []
         lines.append(f"| {' | '.join(cells)} |")
     about = f"""**Forecast**, made before any other rule ran, by `toybandit forecast` from GRPO's pilot runs
 ({made["steps"]} steps): differences from GRPO at the end, ± two standard errors over its environments."""
-    return [about, "\n".join(f"- {note}" for note in made["notes"]), "\n".join(lines)]
+    notes, table = "\n".join(f"- {note}" for note in made["notes"]), "\n".join(lines)
+    if not signs[BEST]:
+        return [about, notes, table]
+    right = " and ".join(f"{sum(of)} of {len(of)} in {metric}" for metric, of in signs.items())
+    return [about, notes, table, f"The sign of the difference was as forecast in {right}; chance would give half."]
 
 
 def rates() -> str:

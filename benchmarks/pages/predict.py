@@ -414,7 +414,8 @@ matters only if the number without it is outside their range:""",
     "limits": """
 ## Limits
 
-- One model of 0.86M parameters, one task, one learning rate.
+- One model of 0.86M parameters, one task, one learning rate. A forecast for a pretrained model was committed before
+  its runs; it is [beside their outcome](findings.md#a-pretrained-model).
 - The four environments differ in what they say of a rule. The intervals that `toybandit forecast` prints cover these
   differences, but nothing that all four lack.
 - Rules that differ in how they clip are alike here, since a second mini-batch hardly moves the ratios. In the language

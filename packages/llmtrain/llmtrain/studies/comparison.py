@@ -69,7 +69,13 @@ class Run:
 
     @property
     def start(self) -> float:
-        """Entropy (nats) of the held-out responses before the first step, of the start model; NaN if unknown."""
+        """Entropy (nats) of the held-out responses before the first step, which tells start models apart.
+
+        NaN if unknown, and without a warm-up: the model is as it was published, and only its responses differ, which
+        another processor rounds and therefore samples otherwise.
+        """
+        if self.config.get("sft", {}).get("steps") == 0 and self.config.get("model", {}).get("path"):
+            return float("nan")
         steps, values = self.series("eval/entropy")
         return float(values[0]) if len(steps) and steps[0] == 0 else float("nan")
 

@@ -9,7 +9,10 @@ Step 2/7473 - Question 2/7473                    rows of a step: what stands beh
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
 
 from .console_lines import COLOURS, WRAPPED, writer
 from .metric_names import translate
@@ -22,9 +25,13 @@ _PAIR = re.compile(
     r"([-+]?\d{1,20}(?:\.\d{0,20})?(?:[eE][-+]?\d{1,3})?|[nN]a[nN]|[-+]?[iI]nf)(?![\w:/.-])"
 )
 _STEP = re.compile(
-    r"\b(?:global[_ ]?step|train[_ ]?step|step|rollout|iteration|iter|update)s?\b[\"\s:=#\[(]{1,4}(\d{1,12})\b(?!\.\d)",
+    r"\b(?:global[_ ]?step|train[_ ]?step|step|rollout|iteration|iter|update)s?(?: batch)?\b"
+    r"[\"\s:=#\[(]{1,4}(?P<step>\d{1,12})\b(?!\.\d)",
     re.IGNORECASE,
 )
+_DIGITS = re.compile(r"\d+")
+MOST_FALLS = 5
+"""Marks of a kind of which one may be lower than the one before, as where a run begins again."""
 _OBJECTS = re.compile(r"\{\s*[\"}]|\[\s*[\[{]")
 """Beginning of an object of JSON, or of a list of them; a console may begin with a time in brackets."""
 _MEAN = re.compile(r"^(?:mean|avg|average)_")
@@ -48,24 +55,76 @@ def _is_document(text: str) -> bool:
     return not text[end:].strip()
 
 
+class Line(NamedTuple):
+    """Line with numbers, or with the mark of a step."""
+
+    step: int | None
+    """Number of the step that it marks."""
+    kind: str
+    """The line up to its mark, with # for digits: marks of one kind are alike but for their numbers."""
+    by: str
+    """Who wrote it, among the processes of a console."""
+    numbers: dict[str, float]
+
+    @property
+    def tells(self) -> bool:
+        """True if it has an entropy."""
+        return "entropy" in translate(self.numbers).values()
+
+
 def read_printed(file: LimitedFile) -> Iterator[Row]:
     """Yield the rows of the lines; of those without a step, the ones with an entropy."""
+    lines = [line for text in file.lines() if (line := _line(COLOURS.sub("", text))).numbers or line.kind]
+    kind = _clock(lines)
     step, epoch, number, by = None, float("-inf"), 0, ""
     row: dict[str, float] = {}
-    for line in file.lines():
-        plain = COLOURS.sub("", line)
-        found, marked = _pairs(plain), _STEP.search(plain)
-        if (marked and int(marked[1]) != step) or (step is None and found.keys() & row.keys()):
+    for line in lines:
+        marked = line.step if line.kind == kind else None
+        if (marked is not None and marked != step) or (step is None and line.numbers.keys() & row.keys()):
             number += (told := "entropy" in translate(row).values())
             if row and (told or step is not None):
                 yield Row("", number if step is None else step, row, by)
-            row, by = {}, writer(plain[: marked.start()]) if marked else ""
-        if step is None and "epoch" in found:
-            number, epoch = (0 if found["epoch"] < epoch else number), found["epoch"]
-        step = int(marked[1]) if marked else step
-        row |= found
+            row, by = {}, line.by if marked is not None else ""
+        if step is None and "epoch" in line.numbers:
+            number, epoch = (0 if line.numbers["epoch"] < epoch else number), line.numbers["epoch"]
+        step = step if marked is None else marked
+        row |= line.numbers
     if row:
         yield Row("", number + 1 if step is None else step, row, by)
+
+
+def _line(plain: str) -> Line:
+    marked = _STEP.search(plain)
+    if marked is None:
+        return Line(None, "", "", _pairs(plain))
+    before, number = plain[: marked.start()], int(marked["step"])
+    kind = _DIGITS.sub("#", f"{before}{marked[0]}").strip().lower()
+    return Line(number, kind, writer(before), _pairs(plain))
+
+
+def _clock(lines: Sequence[Line]) -> str:
+    """Return the kind of the marks that number the steps; "" if none does.
+
+    Text of a model may say "Step 2" too, and a note such as "in step 20 new best" comes now and then. The kind whose
+    number changes most often counts, and seldom falls. It is no clock of the rows if it moves by several steps while as
+    many entropies are printed.
+    """
+    marks: dict[str, list[int]] = {}
+    for line in lines:
+        if line.step is not None and marks.setdefault(line.kind, [])[-1:] != [line.step]:
+            marks[line.kind].append(line.step)
+    kinds = [kind for kind, steps in marks.items() if _falls(steps) <= len(steps) // MOST_FALLS]
+    best = max(kinds or marks, key=lambda kind: len(marks[kind]), default="")
+    if not best:
+        return ""
+    told = sum(line.tells for line in lines)
+    apart = [later - earlier for earlier, later in pairwise(marks[best]) if later > earlier]
+    coarse = told >= 2 * len(marks[best]) and (not apart or median(apart) > 1)
+    return "" if coarse else best
+
+
+def _falls(steps: Sequence[int]) -> int:
+    return sum(later < earlier for earlier, later in pairwise(steps))
 
 
 def _pairs(line: str) -> dict[str, float]:
