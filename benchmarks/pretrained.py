@@ -112,14 +112,12 @@ def sentence(found: Results) -> str:
     ends = [end for each in (last, mean) for of in each.values() for end in of.interval]
     null = not pays and max(map(abs, ends)) <= 2 * SMALLEST
     known = f"**On a pretrained model control {'pays' if pays else 'does not pay'}**"
-    least = max(of.half for of in last.values())
     final = {one.entry.name: one.mean(f"{BEST} at the end") for one in standings}
-    *others, latest = (f"{value:.3f} under `{name}`" for name, value in final.items() if name != BASELINE)
+    plain, others = final.pop(BASELINE), final.values()
     return (
-        f"{known if pays or null else 'For a pretrained model it is not known yet'}: SmolLM2-135M-Instruct, after "
-        f"{found.base.steps} steps and {found.seeds} seeds, has a held-out {BEST} of {final[BASELINE]:.3f} under GRPO, "
-        f"{', '.join(others)} and {latest}; differences below {least:.3f} cannot be told apart "
-        "([design and table](docs/findings.md#a-pretrained-model))."
+        f"{known if pays or null else 'For a pretrained model it is not known yet'}: SmolLM2-135M ends at a held-out "
+        f"{BEST} of {plain:.3f} under GRPO and {min(others):.3f} to {max(others):.3f} under {len(others)} rules "
+        f"([{found.seeds} seeds](docs/findings.md#a-pretrained-model))."
     )
 
 
