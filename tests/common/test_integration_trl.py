@@ -91,8 +91,8 @@ def test_trls_own_log_can_be_imported(plain, tmp_path):
     for ours, theirs in (("entropy", "entropy"), ("reward", "reward"), ("response_length", "completions/mean_length")):
         assert [line[ours] for line in run.metrics] == logged(plain[1], theirs)
     known = {"clip_fraction", "clip/high", "clip/low", "response_length/max", "lr", "time/step"}
-    assert known | {"groups/no_signal", "truncated"} <= set(run.metrics[0])
-    assert "reward_std" in run.kept
+    assert known | {"groups/no_signal", "reward/std", "truncated"} <= set(run.metrics[0])
+    assert "num_tokens" in run.kept
 
 
 def test_trls_own_log_can_be_diagnosed(plain, tmp_path):
