@@ -48,7 +48,7 @@ ASIDE: dict[str, Callable[[int], bool]] = {
 READ_IN_PART, LAST_SET = (115, 117), 113
 """Logs of which the tool read a few steps alone at first sight, and the last number before their set."""
 LEVELS = {
-    "no_signal": {"groups/no_signal", "steps/no_signal", "steps/unsolved", "reward/same"},
+    "no_signal": {"groups/no_signal", "tokens/no_signal", "steps/no_signal", "steps/unsolved", "reward/same"},
     "cut_off": {"truncated"},
     "mismatch": {"mismatch/logp_gap", "mismatch/probs_diff"},
 }

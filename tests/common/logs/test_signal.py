@@ -49,6 +49,17 @@ def test_advantages_come_before_the_gradient_that_a_penalty_has_too():
     assert look(run(entropy=[1.0] * 20, **columns)).told == "No response has an advantage in 100% of the steps."
 
 
+def test_quadrants_and_groups_that_were_kept():
+    """Four quadrants hold the tokens with an advantage: .05 + .01 + .02 + .01 of all."""
+    quadrants = {"exploitation": 0.05, "exploration": 0.01, "suppression": 0.02, "correction": 0.01}
+    columns = {f"quadrant/{name}": [share] * 20 for name, share in quadrants.items()}
+    assert told(**columns) == {"tokens/no_signal": [pytest.approx(0.91)] * 20}
+    assert look(run(entropy=[1.0] * 20, **columns)).told == "91% of the tokens have no advantage."
+    del columns["quadrant/correction"]
+    assert told(**columns) == {}
+    assert told(**{"groups/kept": [0.25, 0.0]}) == {"groups/no_signal": [0.75, 1.0]}
+
+
 def test_a_few_values_tell_nothing():
     assert told(grad_norm=[0.0] * 4) == {}
     assert told(entropy=[1.0] * 9) == {}

@@ -42,6 +42,7 @@ LEVELS = {
     "mismatch/logp_gap": (0.05, "engine and trainer differ by {:.2g} nats a token"),
     "mismatch/probs_diff": (0.05, "engine and trainer differ by {:.2g} in the probability of a token"),
     "groups/no_signal": (0.9, "{:.0%} of the groups have one reward and no signal"),
+    "tokens/no_signal": (0.9, "{:.0%} of the tokens have no advantage"),
     "steps/no_signal": (0.5, "no response has an advantage in {:.0%} of the steps"),
     "steps/unsolved": (0.9, "no task is solved in {:.0%} of the steps"),
     "reward/same": (0.9, "the reward is the same in {:.0%} of the steps and gives no signal"),

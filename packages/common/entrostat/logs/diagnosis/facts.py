@@ -383,7 +383,7 @@ CONDITIONS: dict[str, Callable[[Facts], bool]] = {
     "engines differ": lambda facts: bool({"mismatch/logp_gap", "mismatch/probs_diff"} & facts.happened.levels.keys()),
     "no signal": lambda facts: (
         not facts.happened.levels.keys().isdisjoint(
-            {"groups/no_signal", "steps/no_signal", "steps/unsolved", "reward/same"}
+            {"groups/no_signal", "tokens/no_signal", "steps/no_signal", "steps/unsolved", "reward/same"}
         )
     ),
     "cut off": lambda facts: "truncated" in facts.happened.levels,

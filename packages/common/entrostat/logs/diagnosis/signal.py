@@ -13,8 +13,10 @@ from .numbers import Array, numbers
 ROUNDED = 0.01
 """Share of the run's largest spread of advantages up to which a spread is rounding: a mean of equal rewards may differ
 from them in the last digit, which a division by their deviation makes a hundredth."""
+QUADRANTS = tuple(f"quadrant/{name}" for name in ("exploitation", "exploration", "suppression", "correction"))
 READ = (
-    *("groups/mixed", "groups/all_right", "groups/all_wrong", "solved"),
+    *QUADRANTS,
+    *("groups/kept", "groups/mixed", "groups/all_right", "groups/all_wrong", "solved"),
     *("advantage/max", "advantage/min", "advantage/std", "reward/std"),
 )
 """Metrics that are looked at, beside those that are told themselves."""
@@ -23,17 +25,20 @@ FEWEST = 5
 
 
 def without_signal(metrics: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
-    """Return the share of groups without a signal if it is logged, else 0 or 1 for each step; {} if nothing tells.
+    """Return the share of groups or tokens without a signal if it is logged, else 0 or 1 a step; {} if nothing tells.
 
-    A trainer logs the share, or how many groups are mixed. A step has no signal if its advantages, or the rewards
+    A trainer logs the share, how many groups are mixed or kept, or the quadrants of its tokens, which leave over those
+    without an advantage. A step has no signal if its advantages, or the rewards
     within its groups, do not differ, or if its gradient is 0. Where it is logged how many tasks are solved:
     `steps/unsolved`, 1 for a step in which none is.
     """
     solved = numbers(metrics, "solved")[1]
     found = {"steps/unsolved": (solved == 0).astype(np.float64)} if len(solved) >= FEWEST else {}
-    for share in (numbers(metrics, "groups/no_signal")[1], _not_mixed(metrics)):
+    for share in (numbers(metrics, "groups/no_signal")[1], 1 - numbers(metrics, "groups/kept")[1], _not_mixed(metrics)):
         if len(share):
             return found | {"groups/no_signal": share}
+    if len(tokens := _tokens(metrics)):
+        return found | {"tokens/no_signal": tokens}
     for spread in (_spread(metrics), *(numbers(metrics, name)[1] for name in ("advantage/std", "reward/std"))):
         if len(spread) >= FEWEST:
             return found | {"steps/no_signal": (spread <= ROUNDED * spread.max()).astype(np.float64)}
@@ -51,6 +56,13 @@ def _not_mixed(metrics: Sequence[Mapping[str, Any]]) -> Array:
             groups = some + equal.get(step, 1 - some)
             shares.append(1 - some / groups if groups > 0 else 1.0)
     return np.array(shares, dtype=np.float64)
+
+
+def _tokens(metrics: Sequence[Mapping[str, Any]]) -> Array:
+    """Return the share of tokens without an advantage, which the quadrants leave over, of steps that have all four."""
+    parts = [_by_step(metrics, name) for name in QUADRANTS]
+    whole = parts[0].keys() & parts[1].keys() & parts[2].keys() & parts[3].keys()
+    return np.array([1 - sum(part[step] for part in parts) for step in sorted(whole)], dtype=np.float64)
 
 
 def _by_step(metrics: Sequence[Mapping[str, Any]], name: str) -> dict[int, float]:
