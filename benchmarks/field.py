@@ -21,6 +21,7 @@ from urllib.parse import quote
 from scipy.stats import binomtest
 
 from entrostat.logs.diagnosis.facts import Facts, measure
+from entrostat.logs.diagnosis.signal import NO_SIGNAL
 from entrostat.logs.foreign.foreign_runs import read_path
 
 ROOT = Path(__file__).parents[1]
@@ -48,7 +49,7 @@ ASIDE: dict[str, Callable[[int], bool]] = {
 READ_IN_PART, LAST_SET = (115, 117), 113
 """Logs of which the tool read a few steps alone at first sight, and the last number before their set."""
 LEVELS = {
-    "no_signal": {"groups/no_signal", "tokens/no_signal", "steps/no_signal", "steps/unsolved", "reward/same"},
+    "no_signal": NO_SIGNAL,
     "cut_off": {"truncated"},
     "mismatch": {"mismatch/logp_gap", "mismatch/probs_diff"},
 }

@@ -60,6 +60,17 @@ def test_quadrants_and_groups_that_were_kept():
     assert told(**{"groups/kept": [0.25, 0.0]}) == {"groups/no_signal": [0.75, 1.0]}
 
 
+def test_rewards_that_grow_alike_still_have_a_signal():
+    """A run of TRL whose graded rewards differ by less and less: GRPO's advantages are as large as ever."""
+    assert told(**{"reward/std": [0.5, 0.1, 0.02, 0.004, 0.001]}) == {"steps/no_signal": [0.0] * 5}
+
+
+def test_one_sided_advantages_are_a_signal():
+    """Only failures are learned from: the largest advantage is 0."""
+    columns = {"advantage/max": [0.0] * 5, "advantage/min": [-1.0, -0.5, -1.0, -0.8, 0.0]}
+    assert told(**columns) == {"steps/no_signal": [0.0, 0.0, 0.0, 0.0, 1.0]}
+
+
 def test_a_few_values_tell_nothing():
     assert told(grad_norm=[0.0] * 4) == {}
     assert told(entropy=[1.0] * 9) == {}
@@ -84,3 +95,16 @@ def test_names_of_trainers():
         "response_len/mean": "response_length",
     }
     assert translate(names) == names
+
+
+def test_public_reports():
+    """AgentR1/Agent-R1#30 (all rewards −1, all cut off) and modelscope/ms-swift#3372 (answers of "!!!"), as logged."""
+    agent = {"advantage/max": [2.0] * 20 + [0.0] * 20, "advantage/min": [-2.0] * 20 + [0.0] * 20}
+    assert look(run(entropy=[0.4] * 40, truncated=[0.1] * 20 + [1.0] * 20, **agent)).levels == {
+        "steps/no_signal": 1.0,
+        "truncated": 1.0,
+    }
+    swift = {"reward": [0.2] * 10 + [0.0] * 30, "reward/std": [0.3] * 10 + [0.0] * 30}
+    happened = look(run(entropy=[0.3] * 40, response_length=[300.0] * 10 + [2048.0] * 30, **swift))
+    assert happened.died is not None
+    assert happened.levels == {"steps/no_signal": 1.0, "truncated": 1.0}

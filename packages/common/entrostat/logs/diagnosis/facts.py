@@ -25,6 +25,7 @@ from ..runlog import HOLDS_WITHIN, moving_target, target_of, trained_steps
 from .entropy_course import smoothing
 from .events import Happened, look, looks_at
 from .numbers import Array, last_third, numbers, running_median
+from .signal import NO_SIGNAL
 
 Metrics = Sequence[Mapping[str, Any]]
 
@@ -381,11 +382,7 @@ CONDITIONS: dict[str, Callable[[Facts], bool]] = {
     "reward dropped": lambda facts: facts.happened.dropped is not None,
     "gradient grew": lambda facts: facts.happened.grown is not None,
     "engines differ": lambda facts: bool({"mismatch/logp_gap", "mismatch/probs_diff"} & facts.happened.levels.keys()),
-    "no signal": lambda facts: (
-        not facts.happened.levels.keys().isdisjoint(
-            {"groups/no_signal", "tokens/no_signal", "steps/no_signal", "steps/unsolved", "reward/same"}
-        )
-    ),
+    "no signal": lambda facts: not facts.happened.levels.keys().isdisjoint(NO_SIGNAL),
     "cut off": lambda facts: "truncated" in facts.happened.levels,
     "evaluation fell": lambda facts: facts.happened.declined is not None,
     "hardly clipped": lambda facts: facts.clipped is not None and facts.clipped < HARDLY,

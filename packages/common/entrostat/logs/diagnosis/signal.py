@@ -13,6 +13,8 @@ from .numbers import Array, numbers
 ROUNDED = 0.01
 """Share of the run's largest spread of advantages up to which a spread is rounding: a mean of equal rewards may differ
 from them in the last digit, which a division by their deviation makes a hundredth."""
+NO_SIGNAL = {"groups/no_signal", "tokens/no_signal", "steps/no_signal", "steps/unsolved", "reward/same"}
+"""Levels of events.py that tell a run without a signal."""
 QUADRANTS = tuple(f"quadrant/{name}" for name in ("exploitation", "exploration", "suppression", "correction"))
 READ = (
     *QUADRANTS,
@@ -28,9 +30,8 @@ def without_signal(metrics: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
     """Return the share of groups or tokens without a signal if it is logged, else 0 or 1 a step; {} if nothing tells.
 
     A trainer logs the share, how many groups are mixed or kept, or the quadrants of its tokens, which leave over those
-    without an advantage. A step has no signal if its advantages, or the rewards
-    within its groups, do not differ, or if its gradient is 0. Where it is logged how many tasks are solved:
-    `steps/unsolved`, 1 for a step in which none is.
+    without an advantage. A step has no signal if its advantages, or the rewards within its groups, do not differ, or if
+    its gradient is 0. Where it is logged how many tasks are solved: `steps/unsolved`, 1 for a step in which none is.
     """
     solved = numbers(metrics, "solved")[1]
     found = {"steps/unsolved": (solved == 0).astype(np.float64)} if len(solved) >= FEWEST else {}
@@ -39,11 +40,15 @@ def without_signal(metrics: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
             return found | {"groups/no_signal": share}
     if len(tokens := _tokens(metrics)):
         return found | {"tokens/no_signal": tokens}
-    for spread in (_spread(metrics), *(numbers(metrics, name)[1] for name in ("advantage/std", "reward/std"))):
-        if len(spread) >= FEWEST:
-            return found | {"steps/no_signal": (spread <= ROUNDED * spread.max()).astype(np.float64)}
-    gradient = numbers(metrics, "grad_norm")[1]
-    return found | ({"steps/no_signal": (gradient == 0).astype(np.float64)} if len(gradient) >= FEWEST else {})
+    for values, rounded in (
+        (_spread(metrics), ROUNDED),
+        (numbers(metrics, "advantage/std")[1], ROUNDED),
+        (numbers(metrics, "reward/std")[1], 0.0),
+        (numbers(metrics, "grad_norm")[1], 0.0),
+    ):
+        if len(values) >= FEWEST:
+            return found | {"steps/no_signal": (values <= rounded * values.max()).astype(np.float64)}
+    return found
 
 
 def _not_mixed(metrics: Sequence[Mapping[str, Any]]) -> Array:

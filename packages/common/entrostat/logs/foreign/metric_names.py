@@ -50,6 +50,7 @@ NAMES: dict[str, dict[str, str]] = {
     "response_length": {
         "response_length/mean": "verl",
         "completions/mean_length": "TRL",
+        "completion_length": "TRL, older; ms-swift",
         "rollout/response_length_mean": "OpenRLHF",
         "rollout/response_lengths": "slime",
         "rollout/response_len/mean": "slime",

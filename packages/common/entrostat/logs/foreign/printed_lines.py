@@ -63,7 +63,7 @@ class Line(NamedTuple):
     kind: str
     """The line up to its mark, with # for digits: marks of one kind are alike but for their numbers."""
     by: str
-    """Who wrote it, among the processes of a console."""
+    """Process of the console that wrote it."""
     numbers: dict[str, float]
 
     @property

@@ -31,7 +31,7 @@ _RATE = re.compile(
     rf"(?:(?:per|each|every|an?)\s+|/\s*)({PERIODS})(?![a-z])",
     re.IGNORECASE,
 )
-"""What a number is per, with at most two words between, as in "120 toys per week"."""
+"""Period after a number that is a rate, with at most two words between, as in "120 toys per week"."""
 
 
 def with_unit(answer: str, before: str, after: str) -> str:
