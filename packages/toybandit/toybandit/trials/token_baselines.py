@@ -88,5 +88,5 @@ def token_group(own: bool, size: int, std: float) -> Outcome:
         y_title="step, in the scale of ∇E[R]",
         points=True,
         holds=aside < ROUNDING,
-        because=f"{aside:.2%} of the squared step are aside of the gradient.",
+        because=f"{aside:.2%} of the squared step is aside of the gradient.",
     )
