@@ -135,8 +135,28 @@ def _compare(given: str, wanted: str, positive: bool = False) -> tuple[Answer, .
 
     positive: all variables are.
     """
-    wanted_text, wanted_unit = measured(wanted)
     given = percentage(given)
+    one, other = _measured(given, wanted)
+    factor = None if not other[1] and _THOUSAND.search(given) else _factor(one, other)
+    if factor is None or _of_another_kind(one[0], other, factor):
+        return None
+    (given_text, _), (wanted_text, _) = one, other
+    same = _same_writing(given, given_text, wanted_text)
+    if same is None:
+        reduced_text = reduced(exact_or_rounded(given_text, wanted_text), wanted_text)
+        if reduced_text is None or (number(wanted_text) == 0 and has_words(reduced_text)):
+            return None
+        given_text = reduced_text
+        if factor == 1:
+            same = compact(given_text) == compact(wanted_text) or same_number(given_text, wanted_text)
+    if same is not None:
+        return () if same else None
+    return _same_mathematics(given_text, wanted_text, factor, positive)
+
+
+def _measured(given: str, wanted: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Return answer and truth as (text, unit), read alike: letters as units, vectors and values of equations."""
+    wanted_text, wanted_unit = measured(wanted)
     given_text, given_unit = measured(given, letters=not _LETTER.search(wanted_text))
     if given_unit and not wanted_unit:
         text, letter = measured(wanted, letters=True)
@@ -150,41 +170,38 @@ def _compare(given: str, wanted: str, positive: bool = False) -> tuple[Answer, .
         given_text, wanted_text = map(_column, (given_text, wanted_text))
     if "=" in wanted_text:
         wanted_text = _values(wanted_text, _TUPLE_OF.sub("", given_text))
-    if not wanted_unit and _THOUSAND.search(given):
-        return None
-    factor = _factor((given_text, given_unit), (wanted_text, wanted_unit))
-    if factor is None or _shape(given_text) * _shape(wanted_text) < 0:
-        return None
-    if factor != 1 and len(members(given_text)) > 1:  # of a list, only the last unit was read
-        return None
-    if "%" in given_text and "%" not in wanted_text and (wanted_unit or number(wanted_text) is None):
-        return None
+    return (given_text, given_unit), (wanted_text, wanted_unit)
+
+
+def _of_another_kind(given: str, wanted: tuple[str, str], factor: Expr) -> bool:
+    """Return True for a set beside a tuple, a list whose members have other units, and a percentage beside a unit."""
+    text, unit = wanted
+    if _shape(given) * _shape(text) < 0 or (factor != 1 and len(members(given)) > 1):
+        return True
+    return "%" in given and "%" not in text and bool(unit or number(text) is None)
+
+
+def _same_writing(given: str, given_text: str, wanted_text: str) -> bool | None:
+    """Return whether choices, marked numbers and sequences are written alike; None for other answers.
+
+    given: the answer with its unit.
+    """
     if _CHOICE.fullmatch(wanted_text):
-        return () if _STYLED.sub(r"\1", given).strip("() ") == wanted_text.strip("()") else None
+        return _STYLED.sub(r"\1", given).strip("() ") == wanted_text.strip("()")
     if _MARKED.search(given_text) or (":" in given_text and ":" not in wanted_text):
-        return None
-    sequence = same_sequence(given_text, wanted_text)
-    if sequence is not None:
-        return () if sequence else None
-    reduced_text = reduced(exact_or_rounded(given_text, wanted_text), wanted_text)
-    if reduced_text is None:
-        return None
-    given_text = reduced_text
-    if number(wanted_text) == 0 and has_words(given_text):
-        return None
-    if factor == 1:
-        if compact(given_text) == compact(wanted_text):
-            return ()
-        same = same_number(given_text, wanted_text)
-        if same is not None:
-            return () if same else None
-    one = Answer(given_text, _read_solved(given_text), factor != 1)
-    other = Answer(wanted_text, _read_solved(wanted_text) or read(symbols(_without_percent(wanted_text))))
-    if not other.tree and not WORD.fullmatch(wanted_text):
+        return False
+    return same_sequence(given_text, wanted_text)
+
+
+def _same_mathematics(given: str, wanted: str, factor: Expr, positive: bool) -> tuple[Answer, ...] | None:
+    """Return both answers as they were read if one, times the factor of its unit, is the other; None if not."""
+    one = Answer(given, _read_solved(given), factor != 1)
+    other = Answer(wanted, _read_solved(wanted) or read(symbols(_without_percent(wanted))))
+    if not other.tree and not WORD.fullmatch(wanted):
         raise UndecidedError(f"the truth {wanted} was not read")
     if not one.tree or not other.tree:  # no mathematics
         return None
-    if isinstance(other.tree[0], Expr) and isinstance(one.tree[0], FiniteSet) and len(members(given_text)) > 1:
+    if isinstance(other.tree[0], Expr) and isinstance(one.tree[0], FiniteSet) and len(members(given)) > 1:
         return None  # 1, 1 is two numbers
     scaled = one.tree if factor == 1 else tuple(factor * x for x in one.tree if isinstance(x, Expr))
     return (one, other) if same_tree(scaled, other.tree, positive) else None
