@@ -2,10 +2,10 @@
 
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import tyro
 
@@ -60,6 +60,32 @@ class VerifyFlags:
     its other measurements."""
 
 
+class Page(NamedTuple):
+    """Page that a command writes."""
+
+    folder: Path | None
+    """None: no page."""
+    command: str
+    """Command on it."""
+    power: bool
+    """True if it has mutations."""
+    order: tuple[str, ...]
+    """Names of all built-in claims, in the order of a page of which a part is measured anew; () for a new page."""
+    kept: "Mapping[str, Record]"
+    """Records of that page; {} for a new one."""
+
+    def write(self, records: "Sequence[Record]", effort: "Effort") -> None:
+        from .claims import report
+
+        if self.folder is None:
+            return
+        if not self.order:
+            return report.write(records, self.folder, effort, self.command)
+        found = {**self.kept, **{record.name: record for record in records}}
+        ordered = [found.pop(name) for name in self.order] + list(found.values())
+        report.write(ordered, self.folder, effort, self.command, drawn=[record.name for record in records])
+
+
 def verify_command(args: Sequence[str]) -> int:
     """Check the claims of the papers by measurement."""
     flags = parse_flags(VerifyFlags, args, prog="toybandit verify", description=DESCRIPTION)
@@ -72,20 +98,11 @@ def verify_command(args: Sequence[str]) -> int:
     for claim in claims:
         if claim.live:
             claim.live.check()
-    if flags.update is not None:
-        if flags.quick or flags.out is not None or flags.power:
-            raise ValueError("--update measures as its page says: leave --quick, --power and --out out")
-        kept, command = report.read(flags.update)
-        if absent := [name for name in own if name not in kept and name not in {claim.name for claim in claims}]:
-            raise ValueError(f"the page in {flags.update} lacks {', '.join(absent)}: name them too")
-        flags = replace(flags, power="--power" in command)
-    out = DEFAULT if flags.out is None and not some else flags.out
-    if out is not None and (flags.quick or some) and report.is_full(out) and not flags.overwrite:
-        raise ValueError(f"{out} holds all claims without --quick: choose another --out, or pass --overwrite")
-    effort = QUICK if flags.quick else FULL
-    told = sys.stderr if flags.json else sys.stdout
+    command = shlex.join(["toybandit", "verify", *args])
+    page = new_page(flags, some, command) if flags.update is None else page_to_update(flags, own, claims)
+    effort, told = QUICK if flags.quick else FULL, sys.stderr if flags.json else sys.stdout
     stored, moved, records = stored_numbers.read(flags.quick), [], []
-    for record in measured(claims, effort, flags):
+    for record in measured(claims, effort, replace(flags, power=page.power)):
         records.append(record)
         tell(f"{len(records):>{len(str(len(claims)))}}/{len(claims)} {report.line(record)}", told)
         if flags.details or flags.names:
@@ -93,20 +110,41 @@ def verify_command(args: Sequence[str]) -> int:
         for line in stored_numbers.moved(record, stored):
             moved.append(line)
             tell(f"    {line}", told)
-    if flags.update is not None:
-        found = kept | {record.name: record for record in records}
-        ordered = [found.pop(name) for name in own] + list(found.values())
-        report.write(ordered, flags.update, effort, command, drawn=[r.name for r in records])
-    elif out is not None:
-        report.write(records, out, effort, shlex.join(["toybandit", "verify", *args]))
-    written = flags.update or (None if flags.quick or some else out)
-    if rewritten := stored_numbers.is_stored_in(written):
+    page.write(records, effort)
+    whole = flags.update is not None or not (flags.quick or some)
+    if rewritten := stored_numbers.is_stored_in(page.folder if whole else None):
         stored_numbers.write_quick(list(measured(claims, QUICK, replace(flags, power=False))), stored_numbers.FOLDER)
-    parts = [report.summary(records), stored_numbers.summary(records, stored, moved), str(out) if out else ""]
+    parts = [report.summary(records), stored_numbers.summary(records, stored, moved), str(page.folder or "")]
     tell("; ".join(filter(None, parts)), told)
     if flags.json:
         print(report.as_json(records))
     return 0 if report.succeeded(records) and (rewritten or not moved) else 1
+
+
+def new_page(flags: VerifyFlags, some: bool, command: str) -> Page:
+    """Return the page that these flags ask for; some: not all claims are measured.
+
+    Raises ValueError if it would replace a page of all claims by a smaller one.
+    """
+    from .claims import report
+
+    out = DEFAULT if flags.out is None and not some else flags.out
+    if out is not None and (flags.quick or some) and report.is_full(out) and not flags.overwrite:
+        raise ValueError(f"{out} holds all claims without --quick: choose another --out, or pass --overwrite")
+    return Page(out, command, flags.power, (), {})
+
+
+def page_to_update(flags: VerifyFlags, own: tuple[str, ...], claims: "Sequence[Claim]") -> Page:
+    """Return the page in `flags.update`. Raises ValueError for other flags, and if the page lacks a claim of ours."""
+    from .claims import report
+
+    assert flags.update is not None
+    if flags.quick or flags.out is not None or flags.power:
+        raise ValueError("--update measures as its page says: leave --quick, --power and --out out")
+    kept, command = report.read(flags.update)
+    if absent := [name for name in own if name not in kept and name not in {claim.name for claim in claims}]:
+        raise ValueError(f"the page in {flags.update} lacks {', '.join(absent)}: name them too")
+    return Page(flags.update, command, "--power" in command, own, kept)
 
 
 def measured(claims: "Sequence[Claim]", effort: "Effort", flags: VerifyFlags) -> "Iterator[Record]":
