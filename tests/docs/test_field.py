@@ -13,7 +13,7 @@ LOGS = json.loads(field.LIST.read_text(encoding="utf-8"))
 
 
 def test_every_log_has_an_address_a_checksum_and_two_readers():
-    left_out = {82, 84}  # no single run of them has 30 entropies
+    left_out = {82, 84, 121}  # no single run of two of them has 30 entropies; 121 was a copy of 91
     assert [log["number"] for log in LOGS] == sorted({*range(1, LOGS[-1]["number"] + 1)} - left_out)
     assert len({log["sha256"] for log in LOGS}) == len(LOGS)
     for log in LOGS:

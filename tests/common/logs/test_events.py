@@ -464,3 +464,12 @@ def test_responses_that_all_have_the_largest_length_are_cut_off():
     assert look(run([1.0] * len(grow), response_length=grow)).levels == {"truncated": 1.0}
     assert look(run([1.0] * 31, response_length=[*[500.0] * 20, 501.0, *[500.0] * 10])).levels == {}
     assert look(run([1.0] * 30, response_length=[1.0] * 30)).levels == {}, "one token is asked for"
+
+
+def test_one_long_response_of_a_small_batch_is_no_change_of_length():
+    ends = [200.0, 35.5, 18.0, 20.0, 40.5], [31.0, 24.0, 32.5, 23.0, 23.0]  # means 62.8 and 26.7, medians 35.5 and 24
+    assert look(run([1.0] * 30, response_length=[*ends[0], *[30.0] * 20, *ends[1]])).length is None
+    swings = [10.0, 90.0, 10.0, 90.0, 10.0], [90.0, 10.0, 90.0, 10.0, 90.0]  # medians 10 and 90, means 42 and 58
+    assert look(run([1.0] * 30, response_length=[*swings[0], *[30.0] * 20, *swings[1]])).length is None
+    both = [60.0, 50.0, 70.0, 40.0, 60.0], [31.0, 24.0, 32.5, 23.0, 23.0]
+    assert look(run([1.0] * 30, response_length=[*both[0], *[30.0] * 20, *both[1]])).length == (56.0, 26.7)

@@ -280,8 +280,10 @@ def _is_evaluation(name: str) -> bool:
 def _length(length: Array) -> tuple[float, float] | None:
     if len(length) < 2 * LASTS:
         return None
-    first, last = float(length[:LASTS].mean()), float(length[-LASTS:].mean())
-    return (first, last) if max(first, last) >= LONGER * min(first, last) > 0 else None
+    ends = length[:LASTS], length[-LASTS:]
+    means, medians = ((float(of(ends[0])), float(of(ends[1]))) for of in (np.mean, np.median))
+    # The medians too: one response of a small batch may double a mean.
+    return means if all(max(pair) >= LONGER * min(pair) > 0 for pair in (means, medians)) else None
 
 
 def _at_its_limit(length: Array) -> bool:
