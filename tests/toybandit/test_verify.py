@@ -65,7 +65,9 @@ def test_claims_of_a_page_are_measured_anew(two_claims, tmp_path, capsys):
     before = json.loads(path.read_text())
     path.write_text(json.dumps([record | {"measured": "of old"} for record in before]))
     (tmp_path / "theory" / "thm1-centred.png").unlink()
+    capsys.readouterr()
     assert cli.main(["verify", TWO[0], "--update", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.endswith(f"; {tmp_path}\n")
     assert json.loads(path.read_text()) == [before[0], before[1] | {"measured": "of old"}]
     assert before[0]["mutated"]
     assert (tmp_path / "theory" / "thm1-centred.png").exists()
