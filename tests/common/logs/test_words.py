@@ -73,6 +73,29 @@ def test_an_entropy_that_is_zero_from_the_start_was_not_measured():
     assert "not positive" not in lines("In short", run())[0]
 
 
+def test_zeros_before_the_first_entropy_hide_no_fall():
+    falls = np.concatenate([[0.0], np.full(20, 0.5), np.full(20, 0.02)])
+    assert lines("In short", run(entropy=falls)) == (
+        "Entropy fell from 0.5 nats to 0.02 by step 21.",
+        "The first entropy is 0 and left out as not measured.",
+        "Read from entropy.",
+    )
+    assert lines("Collapse", run(entropy=falls))[0] == "Collapsed at step 21."
+    twice = lines("In short", run(entropy=np.concatenate([np.zeros(2), np.full(40, 0.5)])))
+    assert twice[0].startswith("Nothing of note")
+    assert twice[1] == "The first 2 entropies are 0 and left out as not measured."
+
+
+def test_a_policy_that_is_certain_from_the_start_is_not_healthy():
+    said = "The entropy is below 0.01 nats in {} of the steps, so nearly every token is certain."
+    assert lines("In short", run(entropy=np.full(40, 0.004)))[0] == said.format("100%")
+    assert lines("In short", run(entropy=np.repeat([0.02, 0.009, 0.02, 0.009], 10)))[0] == said.format("77%")
+    assert lines("In short", run(entropy=np.full(40, 0.011)))[0].startswith("Nothing of note")
+    fell = lines("In short", run(entropy=np.repeat([0.5, 0.004], 20)))
+    assert fell[0].startswith("Entropy fell from 0.5 nats")
+    assert "certain" not in " ".join(fell)
+
+
 def test_an_entropy_in_other_units_is_told_before_that_nothing_happened():
     healthy = lines("In short", run(entropy=np.full(40, 300.0)))
     assert healthy[0].startswith("The entropy is above 13 nats throughout")

@@ -46,14 +46,18 @@ LEVELS = {
     "steps/no_signal": (0.5, "no response has an advantage in {:.0%} of the steps"),
     "steps/unsolved": (0.9, "no task is solved in {:.0%} of the steps"),
     "reward/same": (0.9, "the reward is the same in {:.0%} of the steps and gives no signal"),
+    "entropy/certain": (0.5, "the entropy is below 0.01 nats in {:.0%} of the steps, so nearly every token is certain"),
     "truncated": (0.5, "{:.0%} of the responses are cut off"),
     "clip_fraction": (0.2, "{:.0%} of the tokens are clipped"),
 }
 """Metrics whose mean over the last third is told from this value on, and how.
 
-`reward/same` is no metric: the share of steps with the most frequent reward, told where no_signal is not logged.
-`steps/no_signal`: see signal.py. `truncated` is also told where the mean length has grown to a limit.
+Two are no metrics: `reward/same`, the share of steps with the most frequent reward, told where no_signal is not logged;
+`entropy/certain`, told where the entropy did not fall to it. `steps/no_signal`: see signal.py. `truncated` is also told
+where the mean length has grown to a limit.
 """
+CERTAIN = 0.01
+"""Entropy (nats) at or below which nearly every token is certain: e^H, the number of choices, is 1.01."""
 FEWEST_REWARDS = 15
 """Logged rewards below which equal ones may be chance."""
 GUARDED = ("entropy", "reward", "loss", "grad_norm")
@@ -237,7 +241,10 @@ def look(metrics: Sequence[Mapping[str, Any]], target: float | None = None) -> H
     died = _died(*numbers(metrics, "reward"))
     late = {name: last_third(values) for name in LEVELS if len(values := numbers(metrics, name)[1])}
     late |= {name: last_third(values) for name, values in without_signal(metrics).items()}
-    reward, length = numbers(metrics, "reward")[1], numbers(metrics, "response_length")[1]
+    entropy, reward, length = (numbers(metrics, name)[1] for name in ("entropy", "reward", "response_length"))
+    if course.fell is None and course.peaked is None and len(entropy) >= LASTS:
+        few = last_third(entropy)
+        late["entropy/certain"] = ((few > 0) & (few <= CERTAIN)).astype(np.float64)
     if "groups/no_signal" not in late and died is None and len(reward) >= FEWEST_REWARDS:
         values, often = np.unique(last_third(reward), return_counts=True)
         late["reward/same"] = (last_third(reward) == values[often.argmax()]).astype(np.float64)

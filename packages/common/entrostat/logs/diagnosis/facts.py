@@ -154,6 +154,8 @@ class Facts:
     """Number of steps with a metric of training."""
     entropies: int
     """Number of steps with an entropy."""
+    unmeasured: int
+    """Number of entropies of 0 before the first other one, which are left out."""
     controller: str
     """Controller of the run; empty if its log does not say."""
     entropy: Entropy | None
@@ -201,6 +203,7 @@ def measure(metrics: Metrics, config: Mapping[str, Any] | None = None, target: f
     incomparable = heated(numbers(metrics, TEMPERATURE)[1])
     if incomparable:
         metrics = [{name: x for name, x in line.items() if name != "entropy"} for line in metrics]
+    metrics, unmeasured = _measured(metrics)
     whole, names = metrics, {name for name in logged if reads(name)}
     metrics = [{name: line[name] for name in ("step", *names) if name in line} for line in metrics]
     at, entropy = numbers(metrics, "entropy")
@@ -211,6 +214,7 @@ def measure(metrics: Metrics, config: Mapping[str, Any] | None = None, target: f
     return Facts(
         steps=steps,
         entropies=len(entropy),
+        unmeasured=unmeasured,
         controller=controller,
         entropy=_course(at, entropy),
         clipping={name: level for name in (*CLIPPING, *ENGINES) if (level := _level(metrics, name))},
@@ -234,6 +238,21 @@ def reads(name: str) -> bool:
     """Return True if `measure` reads a metric."""
     known = looks_at(name) or name in (TEMPERATURE, *CLIPPING, *ENGINES, *COEFFICIENTS) or name.endswith("/target")
     return known or PASSED.fullmatch(name.removesuffix("/low").removesuffix("/high")) is not None
+
+
+def _measured(metrics: Metrics) -> tuple[Metrics, int]:
+    """Return metrics without the entropies of 0 before the first other one, and the number of these.
+
+    A policy without entropy keeps none, so those were not measured.
+    """
+    at, entropy = numbers(metrics, "entropy")
+    zeros = int((entropy != 0).argmax()) if entropy.any() else 0
+    if not zeros:
+        return metrics, 0
+    first = at[zeros]
+    return [
+        {name: x for name, x in line.items() if name != "entropy" or line["step"] >= first} for line in metrics
+    ], zeros
 
 
 def _course(at: NDArray[np.int64], entropy: Array) -> Entropy | None:

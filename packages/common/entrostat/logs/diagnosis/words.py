@@ -138,6 +138,9 @@ def _happened(facts: Facts) -> tuple[str, ...]:
         lines.append(
             "Nothing of note: no fall to a third of the first entropy, no explosion, no lost number, no dead reward."
         )
+    if facts.unmeasured:
+        first = f"first {facts.unmeasured} entropies are" if facts.unmeasured > 1 else "first entropy is"
+        lines.append(f"The {first} 0 and left out as not measured.")
     if facts.happened.read:
         lines.append(f"Read from {', '.join(facts.happened.read)}.")
     for ours, found in facts.candidates.items():
