@@ -3,6 +3,7 @@
 Step 2/7473 - Question 2/7473                    rows of a step: what stands behind the last number of a step, a
   Mean reward: 0.500                             rollout, an iteration or an update
   Loss: 0.0, Entropy: 0.2989, KL div: 0.0
+  5%|▌ | 3/60 [00:03<01:00, entropy=0.31]         or behind a bar of tqdm, which counts on where it begins again
 "entropy": 0.6348,                               without such numbers, a row ends where a name comes again; rows are
 "epoch": 0.0067                                  numbered, from 1 again where the epoch falls
 """
@@ -22,13 +23,17 @@ FEWEST = 3
 """Lines with an entropy in the beginning of a file of this kind."""
 _PAIR = re.compile(
     rf"(?<![\w./])\"?([a-zA-Z][\w./]{{0,80}}(?: [a-zA-Z][\w./]{{0,40}}){{0,2}})\"?\s{{0,20}}[:=]\s{{0,5}}{WRAPPED}"
-    r"([-+]?\d{1,20}(?:\.\d{0,20})?(?:[eE][-+]?\d{1,3})?|[nN]a[nN]|[-+]?[iI]nf)(?![\w:/.-])"
+    r"([-+]?\d{1,20}(?:\.\d{0,20})?(?:[eE][-+]?\d{1,3})?|[nN]a[nN]|[-+]?[iI]nf)(?![\w:/.-]|%\|)"
 )
 _STEP = re.compile(
     r"\b(?:global[_ ]?step|train[_ ]?step|step|rollout|iteration|iter|update)s?(?: batch)?\b"
     r"[\"\s:=#\[(]{1,4}(?P<step>\d{1,12})\b(?!\.\d)",
     re.IGNORECASE,
 )
+_BAR = re.compile(r"(?<!\S)(?P<step>\d{1,12})(?:/\d{1,12}|it) \[\d")
+"""Progress of tqdm, with or without a number of all steps; metrics follow."""
+BAR = "bar "
+"""Kind of such a mark, before the words of the bar."""
 _DIGITS = re.compile(r"\d+")
 MOST_FALLS = 5
 """Marks of a kind of which one may be lower than the one before, as where a run begins again."""
@@ -74,12 +79,16 @@ class Line(NamedTuple):
 
 def read_printed(file: LimitedFile) -> Iterator[Row]:
     """Yield the rows of the lines; of those without a step, the ones with an entropy."""
-    lines = [line for text in file.lines() if (line := _line(COLOURS.sub("", text))).numbers or line.kind]
+    texts = (text for line in file.lines() for text in COLOURS.sub("", line).split("\r"))  # of bars
+    lines = [line for text in texts if (line := _line(text)).numbers or line.kind]
     kind = _clock(lines)
-    step, epoch, number, by = None, float("-inf"), 0, ""
+    step, epoch, number, by, before, last = None, float("-inf"), 0, "", 0, 0
     row: dict[str, float] = {}
     for line in lines:
         marked = line.step if line.kind == kind else None
+        if marked is not None and kind.startswith(BAR):
+            before, last = before + (last if marked < last else 0), marked
+            marked += before
         if (marked is not None and marked != step) or (step is None and line.numbers.keys() & row.keys()):
             number += (told := "entropy" in translate(row).values())
             if row and (told or step is not None):
@@ -94,7 +103,9 @@ def read_printed(file: LimitedFile) -> Iterator[Row]:
 
 
 def _line(plain: str) -> Line:
-    marked = _STEP.search(plain)
+    marked, bar = _STEP.search(plain), _BAR.search(plain)
+    if marked is None and bar and "entropy" in translate(told := _pairs(plain[bar.end() :])).values():
+        return Line(int(bar["step"]), BAR + _DIGITS.sub("#", plain[: bar.start()].partition("%")[0]), "", told)
     if marked is None:
         return Line(None, "", "", _pairs(plain))
     before, number = plain[: marked.start()], int(marked["step"])
