@@ -91,7 +91,12 @@ def test_what_cannot_be_told_about_the_entropy():
         (np.where(STEPS < 4, 60.0, 0.5), ""),
         (np.full(60, 12.6), ""),
         (-DROP, "negative throughout"),
-        (np.where(STEPS < 59, -0.1, 0.1), ""),
+        (
+            np.where(STEPS < 59, -0.1, 0.1),
+            "negative in 59 of 60 steps, which no entropy of tokens is: this looks like a sum",
+        ),
+        (np.where(STEPS < 4, -0.1, 0.1), ""),
+        (np.where(STEPS < 40, -5e-4, 0.1), ""),
     ],
 )
 def test_an_entropy_that_is_no_mean_over_tokens(entropy, said):

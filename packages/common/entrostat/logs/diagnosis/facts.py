@@ -31,6 +31,8 @@ Metrics = Sequence[Mapping[str, Any]]
 
 WINDOW = 5
 """Number of logged entropies in a running median; more in a noisy run."""
+ROUNDING = 1e-3
+"""Entropy (nats) below 0 that rounding explains."""
 FEWEST = 10
 """Lower limit for the logged entropies that a collapse is sought in."""
 COLLAPSED = 1 / 3
@@ -278,11 +280,15 @@ def _impossible(entropy: Array, others: Sequence[str]) -> str:
             f"The entropy is above {MOST_NATS:.0f} nats {steps}, more than any vocabulary allows for a token "
             "(ln 262,144 = 12.5): it is a sum over tokens, or in other units."
         )
-    if len(entropy) and entropy.max() < 0:
+    below = int((entropy < -ROUNDING).sum())
+    if below and below >= min(len(entropy), WINDOW):
         named = " or ".join(f"--entropy {name}" for name in others[:MOST_OTHERS]) or "--entropy NAME"
+        whole = entropy.max() < 0
+        when = "throughout" if whole else f"in {below} of {len(entropy)} steps"
+        looks = "a loss, the negative of the entropy" if whole else "a sum with a mark in it for padding"
         return (
-            "The entropy is negative throughout, which no entropy of tokens is: this looks like a loss, the negative "
-            f"of the entropy. Log the entropy itself, or name its column: {named}"
+            f"The entropy is negative {when}, which no entropy of tokens is: this looks like {looks}. Log the entropy "
+            f"itself, or name its column: {named}"
         )
     return ""
 
