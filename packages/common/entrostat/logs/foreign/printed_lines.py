@@ -3,6 +3,7 @@
 Step 2/7473 - Question 2/7473                    rows of a step: what stands behind the last number of a step, a
   Mean reward: 0.500                             rollout, an iteration or an update
   Loss: 0.0, Entropy: 0.2989, KL div: 0.0
+│ entropy/avg │ 0.31 │ reward/avg │ 0.5 │        a table of names and numbers
   5%|▌ | 3/60 [00:03<01:00, entropy=0.31]         or behind a bar of tqdm, which counts on where it begins again
 "entropy": 0.6348,                               without such numbers, a row ends where a name comes again; rows are
 "epoch": 0.0067                                  numbered, from 1 again where the epoch falls
@@ -25,11 +26,18 @@ _PAIR = re.compile(
     rf"(?<![\w./])\"?([a-zA-Z][\w./]{{0,80}}(?: [a-zA-Z][\w./]{{0,40}}){{0,2}})\"?\s{{0,20}}[:=]\s{{0,5}}{WRAPPED}"
     r"([-+]?\d{1,20}(?:\.\d{0,20})?(?:[eE][-+]?\d{1,3})?|[nN]a[nN]|[-+]?[iI]nf)(?![\w:/.-]|%\|)"
 )
+_CELLS = re.compile(
+    r"[│┃|]\s*([a-zA-Z][\w./@-]{0,100})\s*[│┃|]\s*"
+    r"([-+]?\d{1,20}(?:\.\d{0,20})?(?:[eE][-+]?\d{1,3})?|[nN]a[nN]|[-+]?[iI]nf)\s*(?=[│┃|])"
+)
+"""Name and number in neighbouring cells of a table."""
 _STEP = re.compile(
     r"\b(?:global[_ ]?step|train[_ ]?step|step|rollout|iteration|iter|update)s?(?: batch)?\b"
     r"[\"\s:=#\[(]{1,4}(?P<step>\d{1,12})\b(?!\.\d)",
     re.IGNORECASE,
 )
+_OF_ALL = re.compile("global|train", re.IGNORECASE)
+"""Beginning of a mark that counts the steps of all epochs."""
 _BAR = re.compile(r"(?<!\S)(?P<step>\d{1,12})(?:/\d{1,12}|it) \[\d")
 """Progress of tqdm, with or without a number of all steps; metrics follow."""
 BAR = "bar "
@@ -103,7 +111,8 @@ def read_printed(file: LimitedFile) -> Iterator[Row]:
 
 
 def _line(plain: str) -> Line:
-    marked, bar = _STEP.search(plain), _BAR.search(plain)
+    marks, bar = [*_STEP.finditer(plain)], _BAR.search(plain)
+    marked = next((mark for mark in marks if _OF_ALL.match(mark[0])), marks[0] if marks else None)
     if marked is None and bar and "entropy" in translate(told := _pairs(plain[bar.end() :])).values():
         return Line(int(bar["step"]), BAR + _DIGITS.sub("#", plain[: bar.start()].partition("%")[0]), "", told)
     if marked is None:
@@ -140,5 +149,6 @@ def _falls(steps: Sequence[int]) -> int:
 
 def _pairs(line: str) -> dict[str, float]:
     """Return the numbers of a line by their names, in small letters, with _ for spaces and without "mean"."""
-    named = ((name.strip().lower().replace(" ", "_"), value) for name, value in _PAIR.findall(line))
+    found = _PAIR.findall(line) + _CELLS.findall(line)
+    named = ((name.strip().lower().replace(" ", "_"), value) for name, value in found)
     return {_MEAN.sub("", name): float(value) for name, value in named}
