@@ -7,13 +7,12 @@ forecasts were worth to packages/toybandit/toybandit/forecast/record.json.
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from scipy.stats import ConstantInputWarning, spearmanr
 
 from entrostat.about.colours import PALETTE
 from entrostat.about.end_labels import End, label_ends
@@ -101,22 +100,30 @@ def groups_of(chosen: Sequence[str]) -> list[list[int]]:
     return list(members.values())
 
 
-def resampled(chosen: Sequence[str], statistic: Callable[[Array], float]) -> Correlation:
-    """Return a statistic of rows with a 95% percentile bootstrap over families."""
-    groups, random, drawn = groups_of(chosen), np.random.default_rng(0), []
-    for _ in range(RESAMPLES):
-        drawn.append(statistic(np.concatenate([groups[i] for i in random.integers(len(groups), size=len(groups))])))
-    low, high = np.nanpercentile(drawn, [2.5, 97.5])
-    return Correlation(statistic(np.arange(len(chosen))), float(low), float(high))
+def resampled(chosen: Sequence[str], statistic: Callable[[Array], Array]) -> Correlation:
+    """Return a statistic with a 95% percentile bootstrap over families.
+
+    statistic: of entries that count `times`, (draws, entries); (draws,).
+    """
+    groups, random = groups_of(chosen), np.random.default_rng(0)
+    member = np.array([[i in group for i in range(len(chosen))] for group in groups], dtype=float)
+    drawn = np.array([random.integers(len(groups), size=len(groups)) for _ in range(RESAMPLES)])
+    often = (drawn[:, :, None] == np.arange(len(groups))).sum(1)
+    low, high = np.nanpercentile(statistic(often @ member), [2.5, 97.5])
+    return Correlation(float(statistic(np.ones((1, len(chosen))))[0]), float(low), float(high))
+
+
+def ranks(x: Array, y: Array, times: Array) -> Array:
+    """Return Spearman's correlation of entries that count `times` (draws, n), (draws,); NaN if one is constant."""
+    both = [times @ ((of[:, None] < of) + (of[:, None] == of) / 2) for of in (x, y)]
+    a, b = (of - np.average(of, axis=1, weights=times)[:, None] for of in both)
+    size = (times * a * a).sum(1) * (times * b * b).sum(1)
+    return np.where(size > 0, (times * a * b).sum(1) / np.sqrt(np.where(size > 0, size, 1)), np.nan)
 
 
 def rank(x: Array, y: Array) -> float:
     """Return Spearman's correlation; NaN if one of the two is constant."""
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConstantInputWarning)
-        return float(spearmanr(x, y).statistic)
+    return float(ranks(x, y, np.ones((1, len(x))))[0])
 
 
 def ceiling(runs: Array) -> float:
@@ -171,15 +178,12 @@ def judge(chosen: list[str], signs: Mapping[str, Mapping[str, float]] | None) ->
     for name, of in x.items():
         if name != FORECAST:
             of |= {m: of[m] * (np.sign(rank(of[m], y[m])) if signs is None else signs[name][m]) for m in MEASURES}
-    found = {
-        name: {m: resampled(chosen, lambda rows, u=of[m], v=y[m]: rank(u[rows], v[rows])) for m in MEASURES}
-        for name, of in x.items()
-    }
+    found = {name: {m: resampled(chosen, partial(ranks, of[m], y[m])) for m in MEASURES} for name, of in x.items()}
     best = {m: max((n for n in x if n != FORECAST), key=lambda n: found[n][m].value) for m in MEASURES}
     gain = {
         m: resampled(
             chosen,
-            lambda rows, u=x[FORECAST][m], v=x[best[m]][m], z=y[m]: rank(u[rows], z[rows]) - rank(v[rows], z[rows]),
+            lambda times, u=x[FORECAST][m], v=x[best[m]][m], z=y[m]: ranks(u, z, times) - ranks(v, z, times),
         )
         for m in MEASURES
     }
@@ -252,7 +256,7 @@ def ablations_table(chosen: Sequence[str]) -> list[str]:
         first = {n: {k: v[:1] for k, v in forecasts[n].items()} for n in chosen}
         pair, found = predictors(chosen, first)[FORECAST], []
         for x, outcome_of in zip(pair, y, strict=True):
-            found.append(str(resampled(chosen, lambda rows, u=x, v=outcome_of: rank(u[rows], v[rows]))))
+            found.append(str(resampled(chosen, partial(ranks, x, outcome_of))))
         off = (read_fits(without)[0].distance / known) ** 0.5 * SCALE
         title = f"without {without}" if without else "whole"
         lines.append(f"| {title} | {off:.3f} | {' | '.join(found)} |")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,9 +47,22 @@ def test_relatives_are_drawn_together(page):
     groups = page.groups_of(chosen)
     assert [2, 3] in groups
     drawn = []
-    page.resampled(chosen, lambda rows: drawn.append(sorted(rows.tolist())) or 0.0)
-    assert all(rows.count(2) == rows.count(3) for rows in drawn)
-    assert any(rows.count(2) != rows.count(4) for rows in drawn)
+    page.resampled(chosen, lambda times: drawn.append(times) or np.zeros(len(times)))
+    times, itself = drawn
+    assert (itself == 1).all()
+    assert times.shape == (page.RESAMPLES, len(chosen))
+    assert (times[:, 2] == times[:, 3]).all()
+    assert (times[:, 2] != times[:, 4]).any()
+    assert times[:, [group[0] for group in groups]].sum(1) == pytest.approx(len(groups))
+
+
+def test_rank_correlations_of_redrawn_entries_are_scipys(page):
+    random = np.random.default_rng(0)
+    x, y = random.integers(5, size=(2, 9)).astype(float)
+    times = random.integers(3, size=(40, 9)).astype(float)
+    repeated = [spearmanr(x.repeat(n), y.repeat(n)).statistic for n in times.astype(int)]
+    assert page.ranks(x, y, times) == pytest.approx(repeated, abs=1e-12)
+    assert page.rank(x, y) == pytest.approx(spearmanr(x, y).statistic, abs=1e-12)
 
 
 def test_rank_correlation_of_constants_is_not_known(page):
