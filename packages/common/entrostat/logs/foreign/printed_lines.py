@@ -22,13 +22,14 @@ from .rows import LimitedFile, Row
 
 FEWEST = 3
 """Lines with an entropy in the beginning of a file of this kind."""
+_NUMBER = r"([-+]?\d{1,20}(?:\.\d{0,20})?(?:[eE][-+]?\d{1,3})?|[nN]a[nN]|[-+]?[iI]nf)"
 _PAIR = re.compile(
     rf"(?<![\w./])\"?([a-zA-Z][\w./]{{0,80}}(?: [a-zA-Z][\w./]{{0,40}}){{0,2}})\"?\s{{0,20}}[:=]\s{{0,5}}{WRAPPED}"
-    r"([-+]?\d{1,20}(?:\.\d{0,20})?(?:[eE][-+]?\d{1,3})?|[nN]a[nN]|[-+]?[iI]nf)(?![\w:/.-]|%\|)"
+    rf"{_NUMBER}(?![\w:/.-]|%\|)"
 )
 _CELLS = re.compile(
     r"[│┃|]\s*([a-zA-Z][\w./@-]{0,100})\s*[│┃|]\s*"
-    r"([-+]?\d{1,20}(?:\.\d{0,20})?(?:[eE][-+]?\d{1,3})?|[nN]a[nN]|[-+]?[iI]nf)\s*(?=[│┃|])"
+    rf"{_NUMBER}\s*(?=[│┃|])"
 )
 """Name and number in neighbouring cells of a table."""
 _STEP = re.compile(
