@@ -22,6 +22,14 @@ from llmtrain.training.trainer import Trainer
 pytest.importorskip("tensorboard")
 
 
+@pytest.fixture(autouse=True)
+def numbers_of_event_files(monkeypatch):
+    """Number them from 0: those of a second and process are read in the order of their names, where 10 is before 9."""
+    from tensorboard.summary.writer import event_file_writer
+
+    monkeypatch.setattr(event_file_writer, "_global_uid", event_file_writer.AtomicCounter(0))
+
+
 def scalars(folder) -> dict[str, list[tuple[int, float]]]:
     """(step, value) of every metric in the event files of a folder, as TensorBoard shows them."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
