@@ -105,6 +105,14 @@ def test_an_entropy_that_is_no_mean_over_tokens(entropy, said):
     assert bool(said) == bool(found)
 
 
+def test_an_entropy_that_is_never_measured_names_another():
+    """As of radixark/miles pull request 2556: train/entropy_loss is 0 unless it is asked for."""
+    named = measure(lines(0 * DROP, **{"rollout/entropy": DROP})).impossible
+    assert named.endswith("not measured. Name the column of another: --entropy rollout/entropy")
+    assert not measure(lines(0 * DROP)).impossible
+    assert not measure(lines(np.where(STEPS < 9, 0.0, 0.5), **{"rollout/entropy": DROP})).impossible
+
+
 def test_a_negative_entropy_names_a_column_that_may_be_the_right_one():
     named = measure(lines(-DROP, **{"mine/entropy_mean": DROP, "entropy_coef": DROP})).impossible
     assert named.endswith("or name its column: --entropy mine/entropy_mean")

@@ -280,9 +280,11 @@ def _impossible(entropy: Array, others: Sequence[str]) -> str:
             f"The entropy is above {MOST_NATS:.0f} nats {steps}, more than any vocabulary allows for a token "
             "(ln 262,144 = 12.5): it is a sum over tokens, or in other units."
         )
+    named = " or ".join(f"--entropy {name}" for name in others[:MOST_OTHERS]) or "--entropy NAME"
+    if len(entropy) and not entropy.any() and others:
+        return f"The entropy is 0 throughout, so that it was not measured. Name the column of another: {named}"
     below = int((entropy < -ROUNDING).sum())
     if below and below >= min(len(entropy), WINDOW):
-        named = " or ".join(f"--entropy {name}" for name in others[:MOST_OTHERS]) or "--entropy NAME"
         whole = entropy.max() < 0
         when = "throughout" if whole else f"in {below} of {len(entropy)} steps"
         looks = "a loss, the negative of the entropy" if whole else "a sum with a mark in it for padding"
