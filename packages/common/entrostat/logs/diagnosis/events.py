@@ -38,6 +38,8 @@ FEWEST_EVALUATIONS = 6
 EVALUATION = re.compile(r"(?:eval|val|test)[/_-].*(?:pass@|avg@|maj@|acc|reward|score)", re.IGNORECASE)
 """Names of evaluations that are better the higher they are, unless they have one of SPREADS in them."""
 SPREADS = {"low", "high", "std", "min", "max"}
+CERTAIN = 0.01
+"""Entropy (nats) at or below which nearly every token is certain: e^H, the number of choices, is 1.01."""
 LEVELS = {
     "mismatch/logp_gap": (0.05, "engine and trainer differ by {:.2g} nats a token"),
     "mismatch/probs_diff": (0.05, "engine and trainer differ by {:.2g} in the probability of a token"),
@@ -46,7 +48,10 @@ LEVELS = {
     "steps/no_signal": (0.5, "no response has an advantage in {:.0%} of the steps"),
     "steps/unsolved": (0.9, "no task is solved in {:.0%} of the steps"),
     "reward/same": (0.9, "the reward is the same in {:.0%} of the steps and gives no signal"),
-    "entropy/certain": (0.5, "the entropy is below 0.01 nats in {:.0%} of the steps, so nearly every token is certain"),
+    "entropy/certain": (
+        0.5,
+        f"the entropy is below {CERTAIN:g} nats in {{:.0%}} of the steps, so nearly every token is certain",
+    ),
     "truncated": (0.5, "{:.0%} of the responses are cut off"),
     "clip_fraction": (0.2, "{:.0%} of the tokens are clipped"),
 }
@@ -56,8 +61,6 @@ Two are no metrics: `reward/same`, the share of steps with the most frequent rew
 `entropy/certain`, told where the entropy did not fall to it. `steps/no_signal`: see signal.py. `truncated` is also told
 where the mean length has grown to a limit.
 """
-CERTAIN = 0.01
-"""Entropy (nats) at or below which nearly every token is certain: e^H, the number of choices, is 1.01."""
 FEWEST_REWARDS = 15
 """Logged rewards below which equal ones may be chance."""
 GUARDED = ("entropy", "reward", "loss", "grad_norm")

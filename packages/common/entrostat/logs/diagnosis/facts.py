@@ -252,9 +252,8 @@ def _measured(metrics: Metrics) -> tuple[Metrics, int]:
     if not zeros:
         return metrics, 0
     first = at[zeros]
-    return [
-        {name: x for name, x in line.items() if name != "entropy" or line["step"] >= first} for line in metrics
-    ], zeros
+    kept = [{name: x for name, x in line.items() if name != "entropy" or line["step"] >= first} for line in metrics]
+    return kept, zeros
 
 
 def _course(at: NDArray[np.int64], entropy: Array) -> Entropy | None:

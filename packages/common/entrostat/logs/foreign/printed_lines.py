@@ -27,10 +27,7 @@ _PAIR = re.compile(
     rf"(?<![\w./])\"?([a-zA-Z][\w./]{{0,80}}(?: [a-zA-Z][\w./]{{0,40}}){{0,2}})\"?\s{{0,20}}[:=]\s{{0,5}}{WRAPPED}"
     rf"{_NUMBER}(?![\w:/.-]|%\|)"
 )
-_CELLS = re.compile(
-    r"[│┃|]\s*([a-zA-Z][\w./@-]{0,100})\s*[│┃|]\s*"
-    rf"{_NUMBER}\s*(?=[│┃|])"
-)
+_CELLS = re.compile(rf"[│┃|]\s*([a-zA-Z][\w./@-]{{0,100}})\s*[│┃|]\s*{_NUMBER}\s*(?=[│┃|])")
 """Name and number in neighbouring cells of a table."""
 _STEP = re.compile(
     r"\b(?:global[_ ]?step|train[_ ]?step|step|rollout|iteration|iter|update)s?(?: batch)?\b"
