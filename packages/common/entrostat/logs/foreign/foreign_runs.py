@@ -83,7 +83,7 @@ KINDS = (
     ),
     Kind("rows without steps", unnumbered.is_unnumbered, unnumbered.read_unnumbered, "rows are numbered from 1"),
     Kind(
-        "printed lines", printed_lines.is_printed, printed_lines.read_printed, "read by their names and numbers alone"
+        "printed lines", printed_lines.is_printed, printed_lines.read_printed, "read by names and numbers alone"
     ),
 )
 
