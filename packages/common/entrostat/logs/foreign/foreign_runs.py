@@ -82,9 +82,7 @@ KINDS = (
         "lines without a step are numbered; trainer_state.json has the steps",
     ),
     Kind("rows without steps", unnumbered.is_unnumbered, unnumbered.read_unnumbered, "rows are numbered from 1"),
-    Kind(
-        "printed lines", printed_lines.is_printed, printed_lines.read_printed, "read by names and numbers alone"
-    ),
+    Kind("printed lines", printed_lines.is_printed, printed_lines.read_printed, "read by names and numbers alone"),
 )
 
 
