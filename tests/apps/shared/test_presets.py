@@ -132,22 +132,22 @@ def test_what_one_page_has_by_default_stays_there(pressed):
     app = AppTest.from_file(SCRIPT, default_timeout=60)
     visit(app, "compare")
     click(app, pressed)
-    assert [app.sidebar.slider(key=key).value for key in OWN] == [2, 8, 40]
+    assert [app.slider(key=key).value for key in OWN] == [2, 8, 40]
     visit(app, "")
-    assert [app.sidebar.slider(key=key).value for key in OWN] == [4, 16, 60]
+    assert [app.slider(key=key).value for key in OWN] == [4, 16, 60]
     click(app, "Reset")
     visit(app, "compare")
-    assert [app.sidebar.slider(key=key).value for key in OWN] == [2, 8, 40]
+    assert [app.slider(key=key).value for key in OWN] == [2, 8, 40]
 
 
 @pytest.mark.slow
 def test_what_was_moved_goes_along():
     app = AppTest.from_file(SCRIPT, default_timeout=60)
     visit(app, "")
-    app.sidebar.slider(key="lr").set_value(1.5).run()
+    app.slider(key="lr").set_value(1.5).run()
     visit(app, "compare")
-    assert app.sidebar.slider(key="lr").value == 1.5
-    assert app.sidebar.slider(key="passes").value == 2
+    assert app.slider(key="lr").value == 1.5
+    assert app.slider(key="passes").value == 2
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import streamlit as st
 from toybandit.leaderboard.standings import LEVEL
 
 from ...shared import bandit, charts, exports, presets, simulations
+from ...shared.beside import beside
 from ...shared.controls import Control
 from ...shared.plain_text import plain
 from ...shared.room import room
@@ -107,14 +108,21 @@ PIN_CONTENDER, PIN_NAME, PIN_ERROR = "pin.contender", "pin.name", "pin.error"
 
 
 def page() -> None:
-    """Draw contenders in the sidebar, entropy and reward over time and against each other, and a table."""
+    """Draw contenders and their bandit, entropy and reward over time and against each other, and a table."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.title("Compare", width="content")
         presets.draw_links("compare")
-    with st.sidebar:
+    st.fragment(draw_contenders)()
+
+
+def draw_contenders() -> None:
+    """Draw the controls of contenders and bandit, and beside them the comparison."""
+    panel, stage = beside()
+    with panel:
         lines = [*CONTENDERS.draw(), *PINS.draw()]
         environment = bandit.draw_environment(ENVIRONMENT)
-    st.fragment(draw_comparison)(lines, environment)
+    with stage:
+        draw_comparison(lines, environment)
 
 
 def draw_comparison(lines: Sequence[str], environment: Mapping[str, Any]) -> None:
@@ -131,7 +139,7 @@ def draw_comparison(lines: Sequence[str], environment: Mapping[str, Any]) -> Non
     with right:
         draw_pin(contenders)
     if not contenders:
-        st.info("Choose a contender in the sidebar.", icon=":material/arrow_back:")
+        st.info("Choose a contender.", icon=":material/arrow_back:")
         return
     verdict, stage = room("verdict", VERDICT), room("pictures", tradeoff.HEIGHT)
     with stage:

@@ -10,6 +10,7 @@ from toybandit import Config, Trajectory
 from toybandit.local_plant import LocalPlant
 
 from ...shared import charts, exports, presets
+from ...shared.beside import beside
 from ...shared.charts import Panel
 from ...shared.controls import Sections
 from . import loop_pictures, loop_words
@@ -20,7 +21,7 @@ SECTION = "pi.section"
 
 
 def page() -> None:
-    """Draw the controls in the sidebar and one section at a time, so that only that section is computed."""
+    """Draw the controls and one section at a time, so that only that section is computed."""
     names = tuple(SECTIONS)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.title("Control room", width="content")
@@ -30,15 +31,22 @@ def page() -> None:
         "EntroPIC as a feedback loop: the error e = H − H* of a rollout sets α = Kp·e + Ki·Σe, and α reweights likely "
         "tokens so that the next rollout has a smaller error."
     )
-    with st.sidebar:
+    st.fragment(draw_room)(section)
+
+
+def draw_room(section: str) -> None:
+    """Draw the controls, and beside them a section."""
+    panel, stage = beside()
+    with panel:
         st.header("Loop")
         loop = draw_loop()
         st.header("Bandit")
         bandit = draw_bandit()
-    try:
-        SECTIONS[section](loop, bandit)
-    except ValueError as error:
-        st.error(str(error))
+    with stage:
+        try:
+            SECTIONS[section](loop, bandit)
+        except ValueError as error:
+            st.error(str(error))
 
 
 # Linear loop ----------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Playground: GRPO beside a thermostat in one picture, and any bandit under any controller, live."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -15,6 +16,7 @@ from toybandit.trajectory import last_third
 
 from ...menu import streamlit_page
 from ...shared import bandit, charts, exports, presets, simulations
+from ...shared.beside import beside
 from ...shared.charts import Panel, Picture
 from ...shared.controls import Control
 from ...shared.palette import COLOURS
@@ -57,18 +59,22 @@ def page() -> None:
             presets.draw_links("playground")
     st.html(f"<style>{STYLE}</style>")
     heading.title(VIEWS[1] if shown == VIEWS[1] else TITLE)
-    if shown == VIEWS[1]:
-        draw_playground()
-    else:
-        st.fragment(side_by_side.draw)()
+    st.fragment(draw_playground if shown == VIEWS[1] else side_by_side.draw)()
 
 
 def draw_playground() -> None:
-    """Draw controls in the sidebar, pictures over one time axis, and the policy at one moment."""
-    with st.sidebar:
+    """Draw controls, and beside them pictures over one time axis and the policy at one moment."""
+    panel, stage = beside()
+    with panel:
         controller = bandit.draw_controller()
         environment = bandit.draw_environment()
         seed = bandit.SEED.draw()
+    with stage:
+        draw_run(environment, controller, seed)
+
+
+def draw_run(environment: Mapping[str, Any], controller: Mapping[str, Any], seed: int) -> None:
+    """Draw a run with these values of controls."""
     try:
         config = bandit.config(environment, controller)
         found = simulations.run_or_ask([config], (seed,), [config.controller])
@@ -226,7 +232,9 @@ def arms(p: np.ndarray, q: np.ndarray) -> pd.DataFrame:
 def _arms_spec() -> dict[str, Any]:
     domain, colours = ["higher reward", "lower reward", "equal reward"], [COLOURS[0], COLOURS[4], COLOURS[7]]
     colour = alt.Color(
-        "pays:N", scale=alt.Scale(domain=domain, range=colours), legend=alt.Legend(title=None, orient="top")
+        "pays:N",
+        scale=alt.Scale(domain=domain, range=colours),
+        legend=alt.Legend(title=None, orient="top", columnPadding=4),
     )
     base = alt.Chart().encode(
         x=alt.X("arm:O", axis=alt.Axis(labelAngle=0, ticks=False, labelOverlap=True)),

@@ -11,6 +11,7 @@ from toybandit.rollout_tokens import RolloutTokens, Update, by_quadrant
 from toybandit.token_surface import FORMULAS
 
 from ...shared import bandit, charts, exports, presets, simulations
+from ...shared.beside import beside
 from ...shared.controls import Control
 from ...shared.room import room
 from . import quadrant_pictures, token_plans
@@ -72,16 +73,23 @@ def page() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.title("Quadrants", width="content")
         presets.draw_links("quadrants")
-    with st.sidebar:
+    st.fragment(draw_quadrants)()
+
+
+def draw_quadrants() -> None:
+    """Draw the controls of a run, and beside them its tokens."""
+    panel, stage = beside()
+    with panel:
         controller = bandit.draw_controller()
         environment = bandit.draw_environment()
         seed = bandit.SEED.draw()
-    try:
-        config = bandit.config(environment, controller)
-    except ValueError as error:
-        st.error(str(error))
-        return
-    st.fragment(draw_run)(config, seed, controller.get("target"))
+    with stage:
+        try:
+            config = bandit.config(environment, controller)
+        except ValueError as error:
+            st.error(str(error))
+            return
+        draw_run(config, seed, controller.get("target"))
 
 
 def draw_run(config: Config, seed: int, target: float | None) -> None:

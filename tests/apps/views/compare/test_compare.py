@@ -289,7 +289,7 @@ def test_a_move_changes_the_numbers_and_leaves_pins():
     pin = pinned(parse("grpo", {**PAGE, "states": 2}), "as it was")
     found = app(contenders=["grpo"], pins=pin)
     before = table(found)
-    found.sidebar.slider(key="lr").set_value(3.0).run()
+    found.slider(key="lr").set_value(3.0).run()
     after = table(found)
     assert after.loc["grpo", "entropy"] < before.loc["grpo", "entropy"]
     assert after.loc["as it was", "entropy"] == before.loc["as it was", "entropy"]
@@ -401,7 +401,7 @@ def test_a_pin_stays_and_travels_in_the_link(browser, tab, url):
     tab.wait_for_url(re.compile(r"lr=1\.3"))
     settled(tab)
     shown = lines(tab)
-    assert "slow" in tab.locator("[data-testid=stVegaLiteChart] [aria-label]").nth(1).get_attribute("aria-label")
+    assert tab.locator("[data-testid=stVegaLiteChart] svg").first.get_by_text("slow", exact=True).count()
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     other = context.new_page()
     other.goto(tab.url)

@@ -140,7 +140,7 @@ def test_a_move_changes_the_numbers():
     found = app()
     before = [metric.value for metric in found.metric]
     assert before[:2] == ["stable", "25 steps"]
-    found.sidebar.slider(key="pi.kp").set_value(20.5).run()
+    found.slider(key="pi.kp").set_value(20.5).run()
     assert [metric.value for metric in found.metric][:2] == ["not stable", "never"]
 
 
@@ -153,8 +153,8 @@ def test_gains_by_poles():
 def test_taking_the_plant_over():
     found = app(section="Bandit", lr="1.0")
     found.button(key="take").click().run()
-    assert found.sidebar.slider(key="pi.g").value == pytest.approx(0.05)
-    assert found.sidebar.slider(key="pi.d").value == pytest.approx(-0.02)
+    assert found.slider(key="pi.g").value == pytest.approx(0.05)
+    assert found.slider(key="pi.d").value == pytest.approx(-0.02)
 
 
 def test_bad_input_is_one_line():
