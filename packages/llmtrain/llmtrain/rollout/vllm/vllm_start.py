@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,16 @@ def environment(device: str, own: bool, gpus: int) -> dict[str, str]:
     return found
 
 
+@cache
+def threads_of_vllm() -> int:
+    """Return the number of threads with which vLLM computes in this process: that of torch at the first call.
+
+    On a CPU, vLLM keeps a matrix product for each number of rows, for all engines of the process. The layout in which
+    it expects the weights depends on the number of threads; with another number later, results would be wrong.
+    """
+    return torch.get_num_threads()
+
+
 @contextmanager
 def apart(variables: Mapping[str, str], keep_group: bool) -> Iterator[None]:
     """Run vLLM without changing this process: restore random states, thread count, environment and process group.
@@ -130,6 +141,7 @@ def apart(variables: Mapping[str, str], keep_group: bool) -> Iterator[None]:
         dist.destroy_process_group = lambda group=None: destroy(group) if group is not None else None
     try:
         os.environ.update(variables)
+        torch.set_num_threads(threads_of_vllm())
         with torch.random.fork_rng(devices=[]), warnings.catch_warnings(action="ignore"):
             yield
     finally:
