@@ -1,8 +1,8 @@
 # make demo   warm up a small model, train it under several controllers, draw runs/demo/entropy.png
 # make app    open the explorer in a browser, over the run logs in runs/
 # make test   the quick tests, minutes; on Debian, as root, it installs Chromium and Slurm for some tests
-# make test-all        those marked slow as well: every kind of thing, each once
-# make test-long       all cases of those kinds, learning curves, and 2,000 steps in flat memory; once a week
+# make test-all        those marked slow as well: nearly every kind of thing, each once
+# make test-long       further cases, the longest tests, learning curves, and 2,000 steps in flat memory; once a week
 # make lint            ruff, mypy and import-linter
 # make install         everything needed for training on this machine: DeepSpeed, Ray, LoRA and, on a GPU machine, vLLM
 # make check-install   resolve every extra against the public index; build wheel and sdist; use them in an empty environment
@@ -62,7 +62,7 @@ test: $(STAMP)-dev programs
 test-all: $(STAMP)-dev programs
 	$(PYTEST) --durations=40
 
-test-long: $(STAMP)-dev
+test-long: $(STAMP)-dev programs
 	$(PYTEST) -m long
 
 # Programs of Debian that tests use: Chromium for the explorer, without its user interface where Debian has it so, as

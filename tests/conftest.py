@@ -22,8 +22,8 @@ if "TMPDIR" not in os.environ and IN_MEMORY.is_dir() and shutil.disk_usage(IN_ME
 
 RERUNS = 1
 """Second attempts of a test in a browser: Chromium and its server share the machine with other tests."""
-SLOW = Path(__file__).with_name("slow.txt")
-"""Tests that are slow as measured by slow_list.py, besides those marked in their files."""
+LISTS = {name: Path(__file__).with_name(f"{name}.txt") for name in ("slow", "long")}
+"""Tests by mark, as measured by slow_list.py, besides those marked in their files."""
 SELDOM = 10_000
 """New objects after which young garbage is collected; Python's own number, 700, costs an eighth of the quick tests."""
 thaw = gc.unfreeze
@@ -59,16 +59,17 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run files with slow tests first, so that none is left over for one worker; mark what tests/slow.txt lists.
+    """Run files with slow tests first, so that none is left over for one worker; mark what LISTS list.
 
     Tests in a browser are run once more if they fail.
     """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
-    listed = {*SLOW.read_text(encoding="utf-8").splitlines()}
+    listed = {mark: {*path.read_text(encoding="utf-8").splitlines()} for mark, path in LISTS.items()}
     for item in items:
-        if item.nodeid in listed:
-            item.add_marker(pytest.mark.slow)
+        for mark, tests in listed.items():
+            if item.nodeid in tests:
+                item.add_marker(mark)
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
             item.add_marker(pytest.mark.flaky(reruns=RERUNS))

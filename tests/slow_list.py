@@ -1,50 +1,111 @@
-"""Write tests/slow.txt: the tests that take LIMIT seconds and more, which `make test` leaves out.
+"""Write tests/slow.txt and tests/long.txt: what `make test` leaves out, and what `make test-all` leaves out too.
 
-    OMP_NUM_THREADS=1 python tests/slow_list.py        on a machine that does nothing else
+    OMP_NUM_THREADS=1 python tests/slow_list.py        an hour or two on two cores that do nothing else
 
-Runs all tests that are not marked slow or long in their files. Every file keeps its fastest test.
+Runs all tests that are not marked long in their files. `make test` keeps each file's fastest test. `make test-all` runs
+of each slow test the quickest case if it takes less than MOST seconds, and of each file the quickest one in any case;
+further cases, if they take less than FURTHER seconds. The rest is for `make test-long`.
 """
 
 import sys
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 LIMIT = 0.4
 """Seconds of a test, with its fixtures, from which it is slow."""
-LIST = Path(__file__).with_name("slow.txt")
+MOST, FURTHER = 4.0, 0.3
+"""Seconds from which a test, and a further case of one, is long."""
+KEPT = (
+    "tests/apps/test_browser.py::test_a_first_visit_shows_a_figure_and_no_error[runs]",
+    "tests/apps/test_browser.py::test_an_engineer_drops_a_log_and_finds_a_setting_to_paste[trainer_state.json]",
+    "tests/apps/test_four_people.py",
+    "tests/common/test_verl_itself.py::test_two_rollouts_of_verls_own_actor_are_the_plans_and_resume[0]",
+    "tests/llmtrain/rollout/ray/test_direct_weights.py::test_engines_meet_the_trainer_as_the_ranks_after_its_own",
+    "tests/llmtrain/training/test_trainer.py::test_six_steps_equal_three_a_kill_and_three_resumed",
+    "tests/llmtrain/training/test_training_with_vllm.py::test_a_run_with_vllm_is_on_policy_and_repeats",
+)
+"""Files and tests that are never long: whole ways of a user, and a run with each engine."""
+SLOW, LONG = (Path(__file__).with_name(name) for name in ("slow.txt", "long.txt"))
 
 
 class Durations:
-    """Seconds of each test, from the reports of a run."""
+    """Seconds of each test, from the reports of a run, and the tests marked slow in their files."""
 
     def __init__(self) -> None:
         self.of: dict[str, float] = defaultdict(float)
+        self.marked: set[str] = set()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.of[report.nodeid] += report.duration
+        if "slow" in report.keywords:
+            self.marked.add(report.nodeid)
 
 
-def slow(seconds: dict[str, float]) -> list[str]:
-    """Return the tests from LIMIT on, in order, without the fastest of each file."""
+def by_file(tests: Iterable[str]) -> dict[str, list[str]]:
     files: dict[str, list[str]] = defaultdict(list)
-    for test in seconds:
+    for test in tests:
         files[test.partition("::")[0]].append(test)
-    kept = {min(tests, key=seconds.__getitem__) for tests in files.values()}
-    return sorted(test for test, took in seconds.items() if took >= LIMIT and test not in kept)
+    return files
+
+
+def slow(seconds: dict[str, float], marked: set[str]) -> list[str]:
+    """Return the tests from LIMIT on that are not marked, in order, without the fastest of each file."""
+    kept = {min(tests, key=seconds.__getitem__) for tests in by_file(seconds).values()}
+    return sorted(test for test, took in seconds.items() if took >= LIMIT and test not in {*kept, *marked})
+
+
+def long(seconds: dict[str, float], slow_ones: Iterable[str]) -> list[str]:
+    """Return the slow tests that are long, in order."""
+    found = []
+    for tests in by_file(slow_ones).values():
+        seen: set[str] = set()
+        for place, test in enumerate(sorted(tests, key=seconds.__getitem__)):
+            function = test.partition("[")[0]
+            limit = FURTHER if function in seen else MOST
+            if place and seconds[test] >= limit and not test.startswith(KEPT):
+                found.append(test)
+            seen.add(function)
+    return sorted(found)
+
+
+def measured(*flags: str) -> Durations:
+    """Return the durations of the tests that these flags choose. Raises RuntimeError if one fails."""
+    found = Durations()
+    code = pytest.main(["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "-q", *flags], plugins=[found])
+    if code != pytest.ExitCode.OK:
+        raise RuntimeError("a test failed")
+    return found
+
+
+def write(path: Path, tests: Iterable[str]) -> None:
+    path.write_text("".join(f"{test}\n" for test in sorted(tests)), encoding="utf-8")
 
 
 def main() -> int:
-    found = Durations()
-    before = LIST.read_text(encoding="utf-8")
-    LIST.write_text("", encoding="utf-8")  # all of them run
-    flags = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "-q", "-m", "not slow and not long"]
-    code = pytest.main([*flags, *sys.argv[1:]], plugins=[found])
-    whole = code == pytest.ExitCode.OK
-    LIST.write_text("".join(f"{test}\n" for test in slow(found.of)) if whole else before, encoding="utf-8")
-    print(f"{LIST}: {len(slow(found.of))} of {len(found.of)} tests" if whole else f"{LIST} is as before: a test failed")
-    return int(code)
+    before = [(path, path.read_text(encoding="utf-8")) for path in (SLOW, LONG)]
+    try:
+        for path in (SLOW, LONG):
+            write(path, ())  # all of them run
+        found = measured("-m", "not long", *sys.argv[1:])
+        listed = slow(found.of, found.marked)
+        left_out = {*long(found.of, {*listed, *found.marked})}
+        write(SLOW, listed)
+        while True:  # what a file's tests share is now prepared by others, which may be long for that
+            write(LONG, left_out)
+            again = measured("-m", "slow and not long", *sys.argv[1:])
+            if not (more := long(again.of, again.of)):
+                break
+            left_out |= {*more}
+    except RuntimeError as error:
+        for path, text in before:
+            path.write_text(text, encoding="utf-8")
+        print(f"the lists are as before: {error}")
+        return 1
+    print(f"{len(listed)} of {len(found.of)} tests in {SLOW}, {len(left_out)} in {LONG}")
+    return 0
 
 
 if __name__ == "__main__":
