@@ -1,10 +1,11 @@
 """Write tests/slow.txt and tests/long.txt: what `make test` leaves out, and what `make test-all` leaves out too.
 
-    OMP_NUM_THREADS=1 python tests/slow_list.py        an hour or two on two cores that do nothing else
+    OMP_NUM_THREADS=1 python tests/slow_list.py        half an hour on two cores that do nothing else
 
 Runs all tests that are not marked long in their files. `make test` keeps each file's fastest test. `make test-all` runs
-of each slow test the quickest case if it takes less than MOST seconds, and of each file the quickest one in any case;
-further cases, if they take less than FURTHER seconds. The rest is for `make test-long`.
+of each slow test the quickest case if it takes less than MOST seconds, and of each file the quickest one below FIRST;
+further cases, if they take less than FURTHER seconds. The rest is for `make test-long`. What a file's tests share is
+counted for the first of them.
 """
 
 import sys
@@ -16,12 +17,15 @@ import pytest
 
 LIMIT = 0.4
 """Seconds of a test, with its fixtures, from which it is slow."""
-MOST, FURTHER = 4.0, 0.3
-"""Seconds from which a test, and a further case of one, is long."""
+FIRST, MOST, FURTHER = 15.0, 4.0, 0.3
+"""Seconds from which the quickest test of a file, another test, and a further case of one are long."""
 KEPT = (
     "tests/apps/test_browser.py::test_a_first_visit_shows_a_figure_and_no_error[runs]",
     "tests/apps/test_browser.py::test_an_engineer_drops_a_log_and_finds_a_setting_to_paste[trainer_state.json]",
     "tests/apps/test_four_people.py",
+    "tests/docs/test_site.py",
+    "tests/docs/test_tutorials.py::test_a_page_shows_what_it_prints[claim]",
+    "tests/llmtrain/process/test_torchrun.py",
     "tests/common/test_verl_itself.py::test_two_rollouts_of_verls_own_actor_are_the_plans_and_resume[0]",
     "tests/llmtrain/rollout/ray/test_direct_weights.py::test_engines_meet_the_trainer_as_the_ranks_after_its_own",
     "tests/llmtrain/training/test_trainer.py::test_six_steps_equal_three_a_kill_and_three_resumed",
@@ -64,48 +68,27 @@ def long(seconds: dict[str, float], slow_ones: Iterable[str]) -> list[str]:
         seen: set[str] = set()
         for place, test in enumerate(sorted(tests, key=seconds.__getitem__)):
             function = test.partition("[")[0]
-            limit = FURTHER if function in seen else MOST
-            if place and seconds[test] >= limit and not test.startswith(KEPT):
+            limit = FURTHER if function in seen else MOST if place else FIRST
+            if seconds[test] >= limit and not test.startswith(KEPT):
                 found.append(test)
             seen.add(function)
     return sorted(found)
 
 
-def measured(*flags: str) -> Durations:
-    """Return the durations of the tests that these flags choose. Raises RuntimeError if one fails."""
-    found = Durations()
-    code = pytest.main(["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "-q", *flags], plugins=[found])
-    if code != pytest.ExitCode.OK:
-        raise RuntimeError("a test failed")
-    return found
-
-
-def write(path: Path, tests: Iterable[str]) -> None:
-    path.write_text("".join(f"{test}\n" for test in sorted(tests)), encoding="utf-8")
-
-
 def main() -> int:
-    before = [(path, path.read_text(encoding="utf-8")) for path in (SLOW, LONG)]
-    try:
-        for path in (SLOW, LONG):
-            write(path, ())  # all of them run
-        found = measured("-m", "not long", *sys.argv[1:])
+    found, lists = Durations(), (SLOW, LONG)
+    texts = [path.read_text(encoding="utf-8") for path in lists]
+    for path in lists:
+        path.write_text("", encoding="utf-8")  # all of them run
+    flags = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "-q", "-m", "not long"]
+    code = pytest.main([*flags, *sys.argv[1:]], plugins=[found])
+    if code == pytest.ExitCode.OK:
         listed = slow(found.of, found.marked)
-        left_out = {*long(found.of, {*listed, *found.marked})}
-        write(SLOW, listed)
-        while True:  # what a file's tests share is now prepared by others, which may be long for that
-            write(LONG, left_out)
-            again = measured("-m", "slow and not long", *sys.argv[1:])
-            if not (more := long(again.of, again.of)):
-                break
-            left_out |= {*more}
-    except RuntimeError as error:
-        for path, text in before:
-            path.write_text(text, encoding="utf-8")
-        print(f"the lists are as before: {error}")
-        return 1
-    print(f"{len(listed)} of {len(found.of)} tests in {SLOW}, {len(left_out)} in {LONG}")
-    return 0
+        texts = ["".join(f"{x}\n" for x in tests) for tests in (listed, long(found.of, {*listed, *found.marked}))]
+    for path, text in zip(lists, texts, strict=True):
+        path.write_text(text, encoding="utf-8")
+        print(f"{path}: {len(text.splitlines())} of {len(found.of)} tests")
+    return int(code)
 
 
 if __name__ == "__main__":

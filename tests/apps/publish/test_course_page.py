@@ -73,6 +73,7 @@ def test_the_answer_is_there_without_the_script(clip):
     assert "llmtrain diagnose" in text
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_links_lead_from_lesson_to_lesson(page):
     text = page.read_text()
@@ -86,6 +87,7 @@ def test_links_lead_from_lesson_to_lesson(page):
     assert not re.findall(r"@import|url\(", text)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_student_opens_the_course_on_a_telephone(browser, page):
     """Control and answer are on the first screen of each lesson; predict, move, answer; on to the end."""
@@ -161,6 +163,7 @@ def test_a_linked_word_lights_up_its_part_of_the_picture(browser, alone):
     tab.close()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_accessibility_finding(browser, page, scheme):

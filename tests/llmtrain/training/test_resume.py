@@ -94,6 +94,7 @@ def check_same(folder: Path, steps: int) -> None:
     assert list(read_probes((folder / "halves" / FILE).read_bytes())) == list(range(0, steps + 1, 2))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*closed_loops(), *ONE])
 def test_ten_steps_are_five_and_five_in_a_new_process(runs, name):
