@@ -25,8 +25,8 @@ from toybandit.trials import TRIALS
 
 FIGURE = "[data-testid=stVegaLiteChart] svg"
 PLAYGROUND = "?view=Playground"
-TRAP = "learn?start=0.2"
-"""First lesson of the course, with its slider, which has 12 positions, at the lowest one."""
+TRAP = "learn?target=0.2"
+"""First lesson of the course, with its slider at one of its lowest positions."""
 TOKENS = 1000
 """Length of the answers on page Probes."""
 TOKEN_NUMBERS = ("logp", "entropy", "advantage", "weight", "entropy_change")
@@ -130,7 +130,7 @@ def main() -> None:
         for place, key, most, shown, chart in (
             (PLAYGROUND, "lr", moves, LINES, 0),
             (PLAYGROUND, "t", moves, LINES, 1),
-            (TRAP, "start", 11, LINES, 0),
+            (TRAP, "target", 11, LINES, 0),
             (PROBES, "probes-step", 20, ANSWERS, 0),
         ):
             page = browser.new_page()
