@@ -110,5 +110,10 @@ def test_a_manager_reads_hours_and_money_and_changes_the_price(screen, url):
     assert dearer == pytest.approx([2 * low, 2 * high], abs=2)
 
 
+def test_a_student_sees_the_whole_policy_in_the_playground(screen, url):
+    visit(screen, f"{url}/?view=Playground")
+    assert_on_screen(screen, screen.locator(FIGURE).last, screen.get_by_role("slider", name=re.compile("State s")))
+
+
 def number(text: str) -> float:
     return float(text.replace(",", ""))

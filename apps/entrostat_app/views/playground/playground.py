@@ -31,6 +31,8 @@ STYLE = f"""
 """Style sheet: buttons are below the menu, and the chosen view is readable in dark mode."""
 FRAME_SECONDS = 0.4
 """Time between two policies while playing, seconds."""
+ARMS = 285
+"""Height of the policy's bars, pixels: with what is above them they fit a screen of 1280 × 800."""
 PASS_KS = (1, 8, 64)
 """Values of k for pass@k."""
 HELD_OUT_K = 8
@@ -195,17 +197,20 @@ def scrubber(trajectory: Trajectory, playing: bool) -> None:
         st.session_state["t"] = st.session_state.get("t", 0) + 1
     if st.session_state.get("t", 0) > last:
         st.session_state["t"] = last
-    moment = Control(
-        key="t", label="Moment", symbol="t", unit="rollout", default=0, low=0, high=last, help="Policy to show."
-    ).draw()
+    time, place = st.columns(2) if rows > 1 else (st.container(), None)
+    with time:
+        moment = Control(
+            key="t", label="Moment", symbol="t", unit="rollout", default=0, low=0, high=last, help="Policy to show."
+        ).draw()
+    state = 0
+    if place is not None:
+        with place:
+            state = Control(
+                key="state", label="State", symbol="s", default=0, low=0, high=rows - 1, help="Prompt to show."
+            ).draw()
     with st.container(horizontal=True):
         st.button("Step back", on_click=_step, args=(-1, last), icon=":material/skip_previous:", disabled=moment == 0)
         st.button("Step", on_click=_step, args=(1, last), icon=":material/skip_next:", disabled=moment == last)
-    state = 0
-    if rows > 1:
-        state = Control(
-            key="state", label="State", symbol="s", default=0, low=0, high=rows - 1, help="Prompt to show."
-        ).draw()
     p, q = trajectory.policies[0, moment, state], trajectory.success[0, state]
     entropy = float(-(p * np.log(p, out=np.zeros_like(p), where=p > 0)).sum())
     best = int(p.argmax())
@@ -243,4 +248,4 @@ def _arms_spec() -> dict[str, Any]:
         tooltip=["arm:O", alt.Tooltip("probability:Q", format=".4f"), "reward:Q"],
     )
     best = base.transform_filter(alt.datum.pays == "higher reward").mark_text(text="▲", dy=-8, fontSize=10)
-    return charts.specification((base.mark_bar() + best).properties(height=300))
+    return charts.specification((base.mark_bar() + best).properties(height=ARMS))
