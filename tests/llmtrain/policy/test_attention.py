@@ -1,6 +1,7 @@
 """Packed rows attend sequence by sequence, short ones directly, new tokens by groups; windows stay what they are."""
 
 import itertools
+import math
 
 import pytest
 import torch
@@ -16,7 +17,7 @@ from transformers import (
     Qwen2Config,
 )
 
-from llmtrain.policy import attention
+from llmtrain.policy import attention, precision
 from llmtrain.policy.attention import attend, attend_by_sequence, attend_directly, sdpa_attention_forward, window_of
 from llmtrain.policy.policy import Policy
 from llmtrain.sequences.batch import Batch
@@ -130,11 +131,13 @@ def test_a_row_that_sees_nothing_is_finite():
     torch.testing.assert_close(found[1, 3:], attend_directly(*inputs, MASK, None)[1, 3:])
 
 
-def test_under_autocast_short_rows_multiply_in_bf16():
+@pytest.mark.parametrize(("share", "dtype"), [(0.0, torch.bfloat16), (math.inf, torch.float32)])
+def test_under_autocast_short_rows_multiply_in_bf16_or_where_that_is_slow_in_fp32(share, dtype, monkeypatch):
+    monkeypatch.setattr(precision, "SLOW", share)
     module, inputs = scene(torch.float32)
     with torch.autocast("cpu", torch.bfloat16):
         found, _ = attend(module, *inputs, None)
-    assert found.dtype == torch.bfloat16
+    assert found.dtype == dtype
     torch.testing.assert_close(found.float(), attend(module, *inputs, None)[0], rtol=0.02, atol=0.02)
 
 

@@ -1,11 +1,18 @@
-"""bf16 products of a body: fp32 weights, states, output layer and gradients; casts of weights that last a rollout."""
+"""bf16 products of a body: fp32 weights, states, output layer and gradients; casts of weights that last a rollout.
 
+Each test runs with products in bf16 and with products in fp32 of rounded numbers, on every processor.
+"""
+
+import math
 from collections import Counter
 
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import GPT2Config, GPT2LMHeadModel
 
+from llmtrain.policy import precision
+from llmtrain.policy.attention import attend_by_sequence
 from llmtrain.policy.model import build_tiny
 from llmtrain.policy.policy import Policy
 from llmtrain.policy.precision import advice, compute_in_bf16, rate, slow_bf16
@@ -27,8 +34,19 @@ def make_model():
     return model
 
 
+SHARES = {"in_bf16": 0.0, "in_fp32": math.inf}
+"""Share of the rate of fp32 below which products are done in fp32, by the way that it leads to."""
+
+
+@pytest.fixture(params=sorted(SHARES), autouse=True)
+def way(request, monkeypatch):
+    """How products of bf16 numbers are done."""
+    monkeypatch.setattr(precision, "SLOW", SHARES[request.param])
+    return request.param
+
+
 @pytest.fixture(params=sorted(LAYOUTS))
-def policies(request):
+def policies(request, way):
     """The policy in fp32, and the same with bf16 products."""
     models = [make_model(), make_model()]
     compute_in_bf16(models[1])
@@ -114,9 +132,138 @@ def test_weights_that_moved_are_cast_anew():
     assert not torch.equal(logp()[:1], before[:1])
 
 
+NARROW = (torch.ops.aten.mm, torch.ops.aten.addmm, torch.ops.aten.bmm, torch.ops.aten.baddbmm)
+"""Products whose inputs tell in which precision they were computed; attention's kernels are told by their names."""
+
+
+class Products(TorchDispatchMode):
+    """Dtypes of products and of attention's kernels, forward and backward."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = Counter()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func.overloadpacket in NARROW or "attention" in str(func):
+            self.seen[next(x.dtype for x in args if isinstance(x, torch.Tensor))] += 1
+        return func(*args, **(kwargs or {}))
+
+
+def gpt2():
+    sizes = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 400, "vocab_size": len(TOKENIZER)}
+    return GPT2LMHeadModel(GPT2Config(**sizes, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0))
+
+
+@pytest.mark.parametrize("make", [make_model, gpt2])
+@pytest.mark.parametrize("tokens", [5, 300])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_every_product_of_a_slow_processor_is_in_fp32(make, tokens, rows, way):
+    """Of a pass, forward and backward, and of a rollout: 300 tokens are attended to by torch's kernel."""
+    model = make()
+    attend_by_sequence(model)
+    compute_in_bf16(model)
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(3, len(TOKENIZER), (rows, tokens), generator=generator)
+    mask = torch.ones_like(ids)
+    mask[0, : tokens // 2 if rows > 1 else 0] = 0
+    sampler = HFRollout(model, TOKENIZER, max_new_tokens=4, generator=generator)
+    with Products() as products:
+        model(input_ids=ids, attention_mask=mask, use_cache=False).logits.log_softmax(-1)[..., 0].sum().backward()
+        sampler.generate(ids[:, : tokens - 4].tolist(), 2)
+    if way == "in_fp32":
+        assert products.seen[torch.float32] > 40
+        assert not products.seen[torch.bfloat16]
+    else:
+        assert products.seen[torch.bfloat16] > 20
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_rounded_layer_gives_the_exact_product_of_rounded_numbers(bias):
+    """To the rounding of the result, as its gradients are to theirs."""
+    layer = torch.nn.Linear(37, 11, bias=bias)
+    x = torch.randn(5, 37, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    layer.__class__ = precision.RoundedLinear
+    assert torch.equal(layer(x), torch.nn.functional.linear(x, layer.weight, layer.bias))  # without autocast
+    with torch.autocast("cpu", torch.bfloat16):
+        found = layer(x)
+    assert found.dtype == torch.bfloat16
+    found.backward(torch.ones_like(found))
+    narrow, weight = (y.detach().bfloat16().double() for y in (x, layer.weight))
+    exact = narrow @ weight.T + (0 if layer.bias is None else layer.bias.detach().bfloat16().double())
+    torch.testing.assert_close(found.double(), exact, rtol=BF16 * 1.01, atol=1e-6)
+    torch.testing.assert_close(x.grad.double(), weight.sum(0).expand(5, -1), rtol=BF16 * 1.01, atol=1e-6)
+    torch.testing.assert_close(layer.weight.grad.double(), narrow.sum(0).expand(11, -1), rtol=BF16 * 1.01, atol=1e-6)
+
+
+def test_other_autocasts_are_left_alone():
+    layer = torch.nn.Linear(8, 8)
+    x = torch.randn(3, 8)
+    with torch.autocast("cpu", torch.float16):
+        plain = layer(x)
+        layer.__class__ = precision.RoundedLinear
+        assert torch.equal(layer(x), plain)
+    assert plain.dtype == torch.float16
+
+
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+def test_both_ways_round_the_same_numbers(attention, monkeypatch):
+    """Gradients under an attention that both do in bf16: sums in another order turn a few roundings over.
+
+    Under ours scores are rounded in one way and not in the other.
+    """
+    grads = {}
+    for name in ("exact", *SHARES):
+        model = make_model()
+        model.set_attn_implementation(attention)
+        attend_by_sequence(model)
+        if name in SHARES:
+            monkeypatch.setattr(precision, "SLOW", SHARES[name])
+            compute_in_bf16(model)
+        logits = model(input_ids=batch().ids[None, :16], use_cache=False).logits
+        logits.log_softmax(-1)[..., 5].sum().backward()
+        grads[name] = torch.cat([x.grad.flatten() for x in model.parameters()])
+    apart = (grads["in_bf16"] - grads["in_fp32"]).norm()
+    rounding = min((grads["exact"] - grads[name]).norm() for name in SHARES)
+    assert apart < (0.3 if attention == "eager" else 1.2) * rounding
+
+
+def test_recomputed_activations_give_the_same_gradients():
+    found = []
+    for again in (False, True):
+        model = make_model().train()
+        attend_by_sequence(model)
+        if again:
+            model.gradient_checkpointing_enable({"use_reentrant": False})
+        compute_in_bf16(model)
+        Policy(model).token_stats(batch(), torch.arange(3)).logp.sum().backward()
+        found.append(torch.cat([x.grad.flatten() for x in model.parameters()]))
+    assert torch.equal(*found)
+
+
+def test_rounded_weights_are_not_kept_after_a_rollout_that_fails(way):
+    model = make_model()
+    compute_in_bf16(model)
+    layers = [x for x in model.modules() if isinstance(x, precision.RoundedLinear)]
+    assert len(layers) == (14 if way == "in_fp32" else 0)
+
+    def fails():
+        with precision.without_gradients(model):
+            assert all(x.kept is not None for x in layers)
+            raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        fails()
+    assert all(x.kept is None for x in layers)
+
+
 def test_a_processor_that_is_slow_in_bf16_is_told_of():
-    told = "this processor multiplies at 32 GFLOP/s in bf16 and at 108 in fp32: training is faster without engine.bf16"
-    assert advice(bf16=31.7, fp32=108.4) == told
-    assert advice(bf16=204.0, fp32=91.0) == ""
+    slow = "this processor multiplies at {} GFLOP/s in bf16 and at {} in fp32"
+    rounds = ", so that numbers are rounded to bf16 and multiplied in fp32"
+    faster = ": training is faster without engine.bf16"
+    precision.SLOW = 0.4
+    assert advice(bf16=31.7e9, fp32=108.4e9) == slow.format(32, 108) + rounds + faster
+    assert advice(bf16=31.7e9, fp32=108.4e9, casts=False) == slow.format(32, 108) + faster
+    assert advice(bf16=152e9, fp32=291e9) == slow.format(152, 291) + faster
+    assert advice(bf16=204e9, fp32=91e9) == ""
     assert slow_bf16("cuda") == ""
     assert 1e8 < rate(torch.float32) < 1e13

@@ -30,6 +30,8 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
+from .precision import products
+
 NAME = "by_sequence"
 """Name of this attention in transformers."""
 REFUSED = "_refused_by_sequence"
@@ -99,7 +101,9 @@ def attend_row(
     softcap = options.get("softcap")  # which transformers leaves out where it takes torch's kernel
     if softcap is not None or (query.device.type == "cpu" and gains_directly(module, query, key, mask, **options)):
         return attend_directly(query, key, value, mask, options.get("scaling"), softcap)
-    return sdpa_attention_forward(module, query, key, value, mask, **options)[0]
+    query, key, value, mask = in_its_dtype(query, key, value, mask)
+    with as_given(query):
+        return sdpa_attention_forward(module, query, key, value, mask, **options)[0]
 
 
 def gains_directly(
@@ -122,8 +126,19 @@ def gains_directly(
 
 
 def dtype_of(x: Tensor) -> torch.dtype:
-    """Return the dtype in which attention multiplies x: autocast's, or its own."""
-    return torch.get_autocast_dtype(x.device.type) if torch.is_autocast_enabled(x.device.type) else x.dtype
+    """Return the dtype in which attention multiplies x: that of autocast, or its own."""
+    kind = x.device.type
+    return products(kind, torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else x.dtype
+
+
+def in_its_dtype(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Return the inputs of torch's kernel in the dtype in which it multiplies; a mask of truth values as it is."""
+    dtype = dtype_of(query)
+    if mask is not None and mask.is_floating_point():
+        mask = mask.to(dtype)
+    return query.to(dtype), key.to(dtype), value.to(dtype), mask
 
 
 def as_given(x: Tensor) -> AbstractContextManager[object]:
@@ -207,8 +222,10 @@ def attend_in_groups(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | N
     """Return the attention (B, 1, H, d) of queries (B, H, 1, d) to keys and values of fewer heads (B, H/G, L, d)."""
     if mask is not None and mask.dtype == torch.long:
         mask = None  # the length of the only sequence
+    query, key, value, mask = in_its_dtype(query, key, value, mask)
     groups = query[:, :, 0].unflatten(1, (key.shape[1], -1))
-    found = nn.functional.scaled_dot_product_attention(groups, key, value, attn_mask=mask, scale=scaling)
+    with as_given(query):
+        found = nn.functional.scaled_dot_product_attention(groups, key, value, attn_mask=mask, scale=scaling)
     return found.flatten(1, 2)[:, None]
 
 

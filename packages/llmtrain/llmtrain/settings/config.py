@@ -405,7 +405,8 @@ class EngineConfig(Section):
     """deepspeed: keep weights in CPU memory while unused; needs zero_stage 3."""
     bf16: bool = False
     """deepspeed: bf16 weights and activations, fp32 master weights; needs zero_stage 1 or higher. torch: fp32 weights,
-    bf16 products (autocast) everywhere but in the output layer."""
+    bf16 products (autocast) everywhere but in the output layer; on a CPU that is slow in bf16, fp32 products of numbers
+    rounded to bf16."""
     ddp_timeout: PositiveFloat = 1800.0
     """deepspeed: timeout of collectives in seconds; must exceed rollout.timeout."""
     gradient_checkpointing: bool = False

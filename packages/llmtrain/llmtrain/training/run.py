@@ -111,7 +111,7 @@ def prepare(config: TrainConfig, resuming: bool) -> None:
     from .display import WarmUpDisplay, opening
     from .warmup import start_model
 
-    if config.engine.bf16 and (told := slow_bf16(config.device)):
+    if config.engine.bf16 and (told := slow_bf16(config.device, casts=config.engine.name == "torch")):
         print(told, file=sys.stderr)
     if resuming:
         recover(config.out)
