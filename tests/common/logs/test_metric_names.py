@@ -67,3 +67,10 @@ def test_who_wrote_a_log():
     assert wrote(["actor/entropy", "critic/score/mean", "step_time"]) == "verl"
     assert wrote(["completions/mean_length", "mine"]) == "TRL"
     assert wrote(["mine"]) == ""
+
+
+def test_words_of_tables_are_names():
+    names = ["Response Length", "Grad Norm", "Entropy", "Mean Reward", "reward"]
+    ours = {"Response Length": "response_length", "Grad Norm": "grad_norm", "Entropy": "entropy", "reward": "reward"}
+    assert translate(names) == ours
+    assert translate(["Reward", "reward"]) == {"reward": "reward"}  # the exact name counts

@@ -19,7 +19,17 @@ from typing import BinaryIO, NamedTuple
 
 from ...settings.importing import Outside, distribution, plug_ins
 from ..regular_file import require_file
-from . import console_lines, event_files, json_logs, notebooks, printed_lines, unnumbered, wandb_offline, wandb_tables
+from . import (
+    console_lines,
+    event_files,
+    json_logs,
+    markdown_tables,
+    notebooks,
+    printed_lines,
+    unnumbered,
+    wandb_offline,
+    wandb_tables,
+)
 from .gathering import ForeignRun, gather
 from .rows import HEAD, LimitedFile, Row
 from .unwrapped import ENDING, unwrapped
@@ -31,8 +41,8 @@ CHECKPOINT = re.compile(r"checkpoint-(\d{1,15})")
 ENDINGS = (".csv", ".parquet", ".jsonl", ".log", ".txt", ".out", ".wandb")
 KNOWN = (
     "CSV, W&B's exports and offline runs, TensorBoard's event files, trainer_state.json of TRL, verl's "
-    ".jsonl, the table of a notebook, the console output of verl, OpenRLHF, prime-rl, slime, TRL and ms-swift, and "
-    "lines with an entropy that a trainer of one's own printed"
+    ".jsonl, the table of a notebook, tables in Markdown, the console output of verl, OpenRLHF, prime-rl, slime, TRL "
+    "and ms-swift, and lines with an entropy that a trainer of one's own printed"
 )
 HELP = fill(
     f"Logs of other trainers are {KNOWN}; they may be packed by gzip. "
@@ -81,6 +91,7 @@ KINDS = (
         console_lines.read_dictionaries,
         "lines without a step are numbered; trainer_state.json has the steps",
     ),
+    Kind("tables in Markdown", markdown_tables.is_markdown, markdown_tables.read_markdown),
     Kind("rows without steps", unnumbered.is_unnumbered, unnumbered.read_unnumbered, "rows are numbered from 1"),
     Kind("printed lines", printed_lines.is_printed, printed_lines.read_printed, "read by names and numbers alone"),
 )

@@ -7,10 +7,12 @@ A metric that has no line in NAMES keeps its name.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from .rows import spelled
 from .units import in_nats, nats, unit
 
 NAMES: dict[str, dict[str, str]] = {
@@ -161,8 +163,9 @@ NAMES: dict[str, dict[str, str]] = {
 """Trainers that use a name, by entrostat's name and theirs. Of several names in one file the first counts.
 
 Names that equal entrostat's, such as TRL's entropy and reward, need no line. Each may have `train/` in front, as W&B
-and TensorBoard get it from TRL and OpenRLHF, and _ for each /, as in tables: actor_entropy is actor/entropy. The
-entropy may have its unit in its name, as in entropy_nats; one in bits counts if there is no other.
+and TensorBoard get it from TRL and OpenRLHF, and _ for each /, as in tables: actor_entropy is actor/entropy. Tables
+that people write have words: Response Length is response_length. The entropy may have its unit in its name, as in
+entropy_nats; one in bits counts if there is no other.
 `{source}` is a data set: entrostat's names have it, as in eval/aime/avg@8, if a file has several.
 """
 LOOKS_LIKE = {
@@ -230,6 +233,9 @@ def wrote(names: Iterable[str]) -> str:
 def _matches(names: Sequence[str]) -> list[tuple[str, str, dict[str, str]]]:
     """Return entrostat's name, the file's, and its parts, in the order of NAMES; entrostat's own names come first."""
     found, flat = [], []
+    plain = defaultdict[str, list[str]](list)
+    for name in names:
+        plain[spelled(name)].append(name)
     for ours, theirs in NAMES.items():
         for pattern in map(_pattern, (ours, *theirs)):
             for prefix in ("", "train/"):
@@ -240,7 +246,7 @@ def _matches(names: Sequence[str]) -> list[tuple[str, str, dict[str, str]]]:
                     if match and name.startswith(prefix) and (prefix or not name.startswith("train/"))
                 ]
         as_flat = [f"{start}{one.replace('/', '_')}" for one in (ours, *theirs) if "{" not in one for start in FLAT]
-        flat += [(ours, name, dict[str, str]()) for name in as_flat if name in names]
+        flat += [(ours, name, dict[str, str]()) for one in as_flat for name in plain.get(one, ())]
     return found + flat + _with_unit(names)
 
 

@@ -36,7 +36,7 @@ OF_ALL = re.compile(r"(\d{1,15})/\d{1,15}")
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|\.\d+(?:e[-+]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE)
 LONGEST_NUMBER = 40
-BLANKS = {"", "-", "n/a", "na", "<na>", "none", "null", "no log"}
+BLANKS = {"", "-", "–", "—", "n/a", "na", "<na>", "none", "null", "no log"}
 """Texts, in small letters, that stand where a row has no value."""
 KINDS = ("type", "split", "phase", "mode", "stage")
 """Names of what tells the kind of a row."""

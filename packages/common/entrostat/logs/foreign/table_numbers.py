@@ -25,6 +25,10 @@ WRITTEN = {
 """Numbers with a decimal mark, by that mark: of a comma 0,53 and 1.234,5 and 1.000.000."""
 
 
+MINUS = "\u2212"
+"""Minus of typography, which people paste."""
+
+
 def decimal_mark(rows: Iterable[Sequence[str]], usual: str) -> str:
     """Return the decimal mark of a table; "" if it has both.
 
@@ -46,13 +50,17 @@ def decimal_mark(rows: Iterable[Sequence[str]], usual: str) -> str:
 def number(cell: str, mark: str) -> float | str | None:
     """Return the number in a cell, which may be NaN or infinite; None if it is blank; the text if it is no number.
 
-    mark: decimal mark of the table, "" if it has both.
+    60% is 0.6. mark: decimal mark of the table, "" if it has both.
     """
     text = cell.strip()
     if text.lower() in BLANKS:
         return None
     if mark == "." and NUMBER.fullmatch(text):  # most cells
         return float(text)
+    if text.endswith("%") and not text.endswith("%%"):
+        share = number(text[:-1], mark)
+        return share / 100 if isinstance(share, float) else cell
+    text = text.replace(MINUS, "-")
     if not EITHER.fullmatch(text):
         mark = next((one for one, written in WRITTEN.items() if written.fullmatch(text)), "")
     elif not mark:

@@ -70,9 +70,19 @@ def _is_chart(header: Sequence[str]) -> bool:
     return all(OF_A_CHART in name for name in header[1:])
 
 
+def is_rule(line: str) -> bool:
+    """Return True if a line is that under the header of a table in Markdown."""
+    cells = line.strip().strip("|").split("|")
+    return all(map(RULE.fullmatch, cells))
+
+
 def read_csv(file: LimitedFile) -> Iterator[Row]:
     """Yield the rows of a CSV export. Raises ValueError if it has no steps or is no CSV."""
-    lines = file.lines()
+    return read_table(file.lines())
+
+
+def read_table(lines: Iterator[str]) -> Iterator[Row]:
+    """Yield the rows of a table from its lines, the header first. Raises ValueError as `read_csv` does."""
     first = next(lines, "")
     separator = _separator(first)
     rows = csv.reader(chain([first], lines), delimiter=separator)
@@ -87,7 +97,7 @@ def read_csv(file: LimitedFile) -> Iterator[Row]:
                 "entropy, or pass the folder of its event files"
             )
         sample = list(islice(rows, SAMPLE))
-        if separator == "|" and sample and all(map(RULE.fullmatch, filter(None, sample[0]))):
+        if separator == "|" and sample and is_rule("|".join(sample[0])):
             del sample[0]
         _require_columns(header, sample[0] if sample else [])
         mark = decimal_mark(sample, "," if separator == ";" else ".")
