@@ -27,8 +27,7 @@ END = "own-log"
 
 def entries(lesson: Lesson) -> Iterator[dict[str, Any]]:
     """Yield what the page shows at each position of the lesson's slider."""
-    for value in lesson.positions:
-        runs = lesson.simulate(value)
+    for value, runs in zip(lesson.positions, lesson.simulate_all(), strict=True):
         panels = [panel(one, lesson.names, POINTS) for one in learn.panels(runs, lesson.pass_k)]
         panels[-1]["x_title"] = "rollout"
         right, verdict = lesson.right(runs), lesson.verdict(runs)

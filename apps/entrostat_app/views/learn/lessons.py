@@ -16,6 +16,7 @@ from scipy.special import stdtrit
 
 from toybandit import Trajectory, picture
 from toybandit.picture import HELD, PLAIN
+from toybandit.settings import simulate_each
 from toybandit.trajectory import last_third
 
 from ...shared import bandit, simulations
@@ -113,6 +114,16 @@ class Lesson:
         """Return the runs by name, with `move` at this value."""
         runs = self.runs(round(float(value), 9))
         return {name: simulations.run(bandit.config_at(values), SEEDS) for name, values in runs.items()}
+
+    def simulate_all(self) -> list[dict[str, Trajectory]]:
+        """Return the runs at each position of `move`, as `simulate` does, without predictions."""
+        at = [self.runs(value) for value in self.positions]
+        kept = self.pass_k is not None
+        each = [
+            simulate_each([bandit.config_at(runs[name]) for runs in at], SEEDS, keep_policies=kept)
+            for name in self.names
+        ]
+        return [dict(zip(self.names, runs, strict=True)) for runs in zip(*each, strict=True)]
 
     def right(self, runs: Mapping[str, Trajectory]) -> str:
         """Return the answer to the question: the name of a run, or NEITHER if the first two cannot be told apart.
