@@ -65,3 +65,13 @@ def test_what_changes_no_result_may_differ(config, tmp_path):
     for other in others:
         with pytest.raises(ValueError, match="other settings"):
             compact_logs.load(other, path)
+
+
+def test_the_processors_of_a_run_are_kept(config, tmp_path):
+    path = compact_logs.path_of(tmp_path / "logs", config)
+    compact_logs.save(config, path)
+    assert compact_logs.processors(tmp_path / "logs") == {"": 1}
+    about = {"processor": "A (avx2)", "resumed": [{"processor": "A (avx2)"}, {"processor": "B"}, {}]}
+    (tmp_path / "runs" / "ppo" / "0" / "manifest.json").write_text(json.dumps(about))
+    compact_logs.save(config, path)
+    assert compact_logs.processors(tmp_path / "logs") == {"A (avx2), then B": 1}

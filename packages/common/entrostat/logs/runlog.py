@@ -34,6 +34,7 @@ from typing import Any, TextIO
 
 from ..settings.installation import git_revision
 from ..settings.plain_yaml import dump_yaml
+from ..settings.processor import processor
 from .probe_log import append_probes, keep_probes
 from .regular_file import require_file
 
@@ -65,7 +66,7 @@ class RunLog:
         self.path.mkdir(parents=True, exist_ok=True)
         _replace(self.path / "config.yaml", dump_yaml(config))
         about = manifest(seed) | dict(notes or {})
-        if resume_at is not None and (first := _read_manifest(self.path / "manifest.json")):
+        if resume_at is not None and (first := read_manifest(self.path / "manifest.json")):
             about = first | {"resumed": [*first.get("resumed", []), about]}
         _replace(self.path / "manifest.json", json.dumps(about, indent=2) + "\n")
         self._metrics = self._open("metrics.jsonl", resume_at)
@@ -107,7 +108,7 @@ def _replace(path: Path, text: str) -> None:
     os.replace(part, path)
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
+def read_manifest(path: Path) -> dict[str, Any]:
     """Return the contents of a manifest.json, or {} if it cannot be read."""
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
@@ -185,7 +186,7 @@ def is_evaluation(line: Mapping[str, Any]) -> bool:
 
 
 def manifest(seed: int) -> dict[str, Any]:
-    """Return the provenance of a run: time, command, seed, git revision, platform and versions."""
+    """Return the provenance of a run: time, command, seed, git revision, platform, processor and versions."""
     versions = {"python": platform.python_version()}
     for name in VERSIONS_OF:
         try:
@@ -198,5 +199,6 @@ def manifest(seed: int) -> dict[str, Any]:
         "seed": seed,
         "git_revision": git_revision(),
         "platform": platform.platform(),
+        "processor": processor(),
         "versions": versions,
     }

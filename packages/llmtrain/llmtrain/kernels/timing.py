@@ -6,7 +6,6 @@ one after another. Inputs rotate. The loss is GRPO's with an entropy bonus unles
 "no entropy"; logits are as peaked as a reasoning model's.
 """
 
-import platform
 import statistics
 import time
 from collections.abc import Iterator
@@ -20,6 +19,8 @@ from typing import Any
 import torch
 import torch.multiprocessing as mp
 from torch import Tensor
+
+from entrostat.settings.processor import processor_name
 
 CPU_SHAPES = ((4096, 512, 32_768), (4096, 512, 151_936))
 CUDA_SHAPES = ((16_384, 1536, 151_936), (16_384, 3584, 151_936), (16_384, 4096, 151_936))
@@ -322,10 +323,8 @@ def machine(device: str, threads: int = 0) -> str:
     """Return the name of the GPU, or of the CPU with its thread count."""
     if device == "cuda":
         return torch.cuda.get_device_name()
-    text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").is_file() else ""
-    names = [line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith("model name")]
     count = threads or torch.get_num_threads()
-    return f"{names[0] if names else platform.machine()}, {count} thread{'s' if count > 1 else ''}"
+    return f"{processor_name()}, {count} thread{'s' if count > 1 else ''}"
 
 
 def shape_of(case: Case) -> str:

@@ -1,16 +1,19 @@
 """Finished runs in little space, so that a study's pages can be made again without training.
 
-    FOLDER/kl_ref_beta=0.05/0.json.gz     {"config": {...}, "metrics": {"step": [...], "entropy": [...], ...}}
+    FOLDER/kl_ref_beta=0.05/0.json.gz     {"config": {...}, "metrics": {"step": [...], "entropy": [...], ...},
+                                           "processor": "AMD EPYC (avx2)"}
 
-A compact log has the settings of its run, the metrics that pages read, and nothing else.
+A compact log has the settings of its run, the metrics that pages read, the processor of the machine, and nothing else.
 """
 
 import gzip
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+from entrostat.logs.runlog import read_manifest
 from entrostat.settings.field_types import merge
 
 from ..settings.config import TrainConfig
@@ -40,8 +43,16 @@ def save(config: TrainConfig, path: Path) -> None:
     metrics["step"] = [line["step"] for line in run.metrics]
     path.parent.mkdir(parents=True, exist_ok=True)
     settings = to_dict(replace(config, out=f"{path.parent.name}/{Path(config.out).name}"))  # no folder of this machine
-    content = json.dumps({"config": settings, "metrics": metrics})
+    made = read_manifest(Path(config.out) / "manifest.json")
+    parts = dict.fromkeys(part.get("processor", "") for part in (made, *made.get("resumed", ())))
+    content = json.dumps({"config": settings, "metrics": metrics, "processor": ", then ".join(filter(None, parts))})
     path.write_bytes(gzip.compress(content.encode(), mtime=0))
+
+
+def processors(folder: Path) -> Counter[str]:
+    """Return how many runs in a folder of compact logs each processor has made; "" for those that do not say."""
+    logs = (json.loads(gzip.decompress(path.read_bytes())) for path in sorted(folder.glob("*/*.json.gz")))
+    return Counter(log.get("processor", "") for log in logs)
 
 
 def load(config: TrainConfig, path: Path) -> Run:
