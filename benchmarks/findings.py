@@ -32,6 +32,7 @@ from studies import AVERAGE, BASELINE, BEST, DOCS, REWARD, SCORES, STUDIES, Resu
 from entrostat.about.colours import linestyle, styles
 from entrostat.about.end_labels import End, label_ends
 from llmtrain.evaluation.report import number
+from llmtrain.studies import compact_logs
 from llmtrain.studies.baseline import ALIKE, CONFIDENCE, HIGHER, LOWER, Difference, crossing, curve, differences
 from llmtrain.studies.comparison import Run
 from llmtrain.studies.standings import standard_error
@@ -154,6 +155,7 @@ def section(found: Results) -> list[str]:
         f"## {study.title}",
         protocol,
         *commands(study),
+        *machines(study),
         f"![Entropy, training reward and {BEST} by rollout step](findings/{study.name}.png)",
         "*Means over seeds, shaded by one standard error of each.*",
         *answers(found),
@@ -161,6 +163,16 @@ def section(found: Results) -> list[str]:
         copies(found),
         *targets(found),
     ]
+
+
+def machines(study: Study) -> list[str]:
+    """Return which processors made the runs of a study; empty if no log says it."""
+    made = compact_logs.processors(DOCS / "data" / "findings" / study.name)
+    unknown = made.pop("", 0)
+    if not made:
+        return []
+    told = ", ".join(f"{count} on {name}" for name, count in sorted(made.items()))
+    return [f"Runs by processor: {told}{f'; {unknown} older logs do not say' if unknown else ''}."]
 
 
 def commands(study: Study) -> list[str]:

@@ -1,6 +1,6 @@
 """Sense of the answers that a run on the task `constraints` learned: docs/data/sense.json, for docs/findings.md.
 
-    llmtrain eval runs/constraints/ppo/0 --samples 8 --limit 24 --dtype bfloat16 --out RESPONSES
+    llmtrain eval runs/constraints/ppo/0 --samples 8 --limit 24 --dtype float32 --out RESPONSES
     python benchmarks/pretrained_sense.py RESPONSES/responses.jsonl --run runs/constraints/ppo/0
 
 The verifier sees words alone: "Rain rain rain rain rain rain." is six words about rain. On held-out questions:
@@ -62,7 +62,7 @@ def measure(lines: Sequence[dict[str, Any]], questions: Sequence[Question], star
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(start)
-    model = AutoModelForCausalLM.from_pretrained(start, dtype=torch.bfloat16).eval()
+    model = AutoModelForCausalLM.from_pretrained(start, dtype=torch.float32).eval()
     prompts = encode_all(tokenizer, [question.prompt for question in questions])
     texts = [line["response"] for line in lines]
     ids = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
