@@ -69,9 +69,10 @@ BY_TARGET = """± is one standard error of a mean. `kl_ref` is read at the entro
 between two of its coefficients. Nobody knows this coefficient before training with all of them."""
 BEST_OF = 4
 """Upper limit for the rules that are named for a score."""
-CHOICES = f"""The table lists up to {BEST_OF} rules that beat GRPO on a score and lose on none, largest gain first. All
-rules are in the sections below, and runs of 160 steps in [the leaderboard](leaderboard_lm.md). `kl_ref` and mode=anchor
-need a forward pass of the reference policy per rollout; mode=bonus does not."""
+CHOICES = f"""The table lists up to {BEST_OF} rules that beat GRPO on a score and lose on none, largest gain first.
+If all lose on another, the one with the largest gain is shown. All rules are in the sections below, and runs of 160
+steps in [the leaderboard](leaderboard_lm.md). `kl_ref` and mode=anchor need a forward pass of the reference policy per
+rollout; mode=bonus does not."""
 BETWEEN = """If control paid only because it hinders memorising, its gains would be smaller on problems that are seen
 once, and these numbers below 0."""
 
@@ -96,7 +97,7 @@ def page(found: Sequence[Results]) -> str:
 
 
 def choices(found: Sequence[Results]) -> list[str]:
-    """Return which rules raise a score, and lower no other, in each study, best first."""
+    """Return which rules raise a score in each study, those that lower no other, best first; else the best of all."""
     return ["## Which controller should I use?", CHOICES, best("to raise", "", found, BEST_OF)]
 
 
@@ -108,11 +109,13 @@ def best(title: str, before: str, found: Sequence[Results], most: int) -> str:
         for one in found:
             against = {score: one.against(score) for score in SCORES}
             raised = [name for name, it in against[metric].items() if it.verdict == HIGHER]
-            raised = [name for name in raised if all(of[name].verdict != LOWER for of in against.values())]
             raised.sort(key=lambda name: -against[metric][name].mean)
-            cells.append(", ".join(f"`{name}` {signed(against[metric][name])}" for name in raised[:most]))
-        told = (cell or "none: GRPO cannot be told apart" for cell in cells)
-        lines.append(f"| {before}{metric} | {' | '.join(told)} |")
+            lost = {name: [score for score, of in against.items() if of[name].verdict == LOWER] for name in raised}
+            told = {name: f"`{name}` {signed(against[metric][name])}" for name in raised}
+            free = [told[name] for name in raised if not lost[name]]
+            paid = [f"only with less {' and '.join(lost[name])}: {told[name]}" for name in raised if lost[name]]
+            cells.append(", ".join(free[:most] or paid[:1]) or "none: GRPO cannot be told apart")
+        lines.append(f"| {before}{metric} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -123,8 +126,8 @@ def in_readme(text: str, found: Sequence[Results]) -> str:
     text = re.sub(r"^\| you want \|.*?\n\n", lambda _: f"{table}\n\n", text, count=1, flags=re.DOTALL | re.MULTILINE)
     planned = [one for one in found if one.study.name == PLANNED]
     said = fill(pretrained.sentence(planned[0]), 120, break_long_words=False, break_on_hyphens=False) if planned else ""
-    about = r"(?:For a pretrained model it is|\*\*On a pretrained model) .*?\n\n"
-    return re.sub(about, lambda _: f"{said}\n\n", text, count=1, flags=re.DOTALL) if said else text
+    about = r"^[^\n|]*(?:on a pretrained model\*{0,2} \(|For a pretrained model it is).*?\n\n"
+    return re.sub(about, lambda _: f"{said}\n\n", text, count=1, flags=re.DOTALL | re.MULTILINE) if said else text
 
 
 def between(repeats: Results, never: Results) -> list[str]:
@@ -154,6 +157,7 @@ def section(found: Results) -> list[str]:
     return [
         f"## {study.title}",
         protocol,
+        *early(found),
         *commands(study),
         *machines(study),
         f"![Entropy, training reward and {BEST} by rollout step](findings/{study.name}.png)",
@@ -162,6 +166,16 @@ def section(found: Results) -> list[str]:
         table(found),
         copies(found),
         *targets(found),
+    ]
+
+
+def early(found: Results) -> list[str]:
+    """Return what a table of fewer seeds than planned is worth; empty once all are finished."""
+    if found.seeds == found.study.seeds:
+        return []
+    return [
+        f"**Not final.** The plan judges at {found.study.seeds} seeds. This table was also looked at with fewer, so "
+        f"that intervals of {CONFIDENCE:.0%} hold less often than they say."
     ]
 
 

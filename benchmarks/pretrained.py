@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from studies import AVERAGE, BASELINE, BEST, DOCS, Results, Study, baseline_runs, signed
+from studies import AVERAGE, BASELINE, BEST, DOCS, REWARD, Results, Study, baseline_runs, signed
 
 from entrostat.logs.forecast import read as read_forecast
 from llmtrain.studies.baseline import CONFIDENCE, Difference, differences
@@ -111,14 +111,31 @@ def sentence(found: Results) -> str:
     pays = [name for name in last if _rises(last[name], mean[name]) or _rises(mean[name], last[name])]
     ends = [end for each in (last, mean) for of in each.values() for end in of.interval]
     null = not pays and max(map(abs, ends)) <= 2 * SMALLEST
-    known = f"**On a pretrained model control {'pays' if pays else 'does not pay'}**"
     final = {one.entry.name: one.mean(f"{BEST} at the end") for one in standings}
-    plain, others = final.pop(BASELINE), final.values()
-    return (
-        f"{known if pays or null else 'For a pretrained model it is not known yet'}: SmolLM2-135M ends at a held-out "
-        f"{BEST} of {plain:.3f} under GRPO and {min(others):.3f} to {max(others):.3f} under {len(others)} rules "
-        f"([{found.seeds} seeds](docs/findings.md#a-pretrained-model))."
+    plain = final.pop(BASELINE)
+    of = f" of {found.study.seeds}" if found.seeds < found.study.seeds else ""
+    seeds = f"[{found.seeds}{of} seeds](docs/findings.md#a-pretrained-model)"
+    ends = f"SmolLM2-135M's held-out {BEST} is {plain:.3f} under GRPO"
+    if not pays:
+        known = (
+            "**Control does not pay on a pretrained model**"
+            if null
+            else "It is not known if control pays on a pretrained model"
+        )
+        others = f"{min(final.values()):.3f} to {max(final.values()):.3f} under {len(final)} rules"
+        return f"{known} ({seeds}): {ends} and {others}."
+    told = ", ".join(
+        f"{final[name]:.3f} under `{name}` ({_plain(last[name])}, {REWARD} {_plain(found.against(REWARD)[name])})"
+        for name in pays
     )
+    rest = f"; {len(final) - len(pays)} not told apart" if len(final) > len(pays) else ""
+    known = "It seems to pay on a pretrained model" if of else "**Control pays on a pretrained model**"
+    return f"{known} ({seeds}): {ends}, {told}{rest}."
+
+
+def _plain(difference: Difference) -> str:
+    """Return a difference with half its interval, without marks."""
+    return signed(difference).replace("*", "")
 
 
 def _rises(one: Difference, other: Difference) -> bool:

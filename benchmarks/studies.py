@@ -181,14 +181,14 @@ def _base(study: Study) -> TrainConfig:
 def results(study: Study) -> Results | None:
     """Return what the compact logs of a study have; None unless the baseline and another entry are finished.
 
-    If no entry but the baseline has all seeds, those count that every entry has, two at least. Raises ValueError if
-    entries began with different models, as after a warm-up on each of two machines.
+    Until all entries have all seeds, those count that every entry has; if some entry has fewer than two, the entries
+    count that have all. Raises ValueError if entries began with different models, as after a warm-up on each of two
+    machines.
     """
     entries = asked(study.rules)
     found = {entry.name: finished(study, entry) for entry in entries}
-    whole = [name for name, runs in found.items() if len(runs) == study.seeds]
     shared = min(map(len, found.values()))
-    seeds = shared if set(whole) <= {BASELINE} and shared > 1 else study.seeds
+    seeds = shared if shared > 1 else study.seeds
     runs: dict[str, list[Run]] = {}
     standings: list[Standing] = []
     for entry in entries:

@@ -89,10 +89,15 @@ def test_what_is_said_of_the_pretrained_model_is_in_the_findings():
         *(f"thermostat (mode={m}, target=0.5x)" for m in ("anchor", "bonus")),
     }
     ends = {name: row[4].split()[0] for name, row in rows.items()}
-    others = sorted(end for name, end in ends.items() if name != "ppo")
-    assert f"pass@8 of {ends['ppo']} under GRPO and {others[0]} to {others[-1]} under 3 rules" in ONE_LINE
-    told = any("**" in row[4] for row in rows.values())
-    assert told == ("it is not known yet" not in ONE_LINE)
+    assert f"pass@8 is {ends['ppo']} under GRPO" in ONE_LINE
+    told = [name for name, row in rows.items() if "**" in row[4]]
+    for name in told:
+        difference = re.search(r"\((.*)\)", rows[name][4])[1].replace("*", "")
+        reward = re.search(r"\((.*)\)", rows[name][2])[1].replace("*", "")
+        assert f"{ends[name]} under `{name}` ({difference}, reward {reward})" in ONE_LINE
+    assert bool(told) == ("pay on a pretrained model" in ONE_LINE or "**Control pays on" in ONE_LINE)
+    seeds = re.search(r"(\d+) of (\d+) seeds each", FINDINGS.partition("## A pretrained model\n")[2])
+    assert (f"[{seeds[0].removesuffix(' each')}]" in ONE_LINE) if seeds else "**Control" in ONE_LINE
 
 
 @pytest.mark.slow
