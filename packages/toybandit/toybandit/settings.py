@@ -13,15 +13,19 @@ from .simulator import simulate
 from .trajectory import Trajectory
 
 
-def simulate_settings(config: Config, varied: Mapping[str, Sequence[float]], seeds: Sequence[int]) -> list[Trajectory]:
+def simulate_settings(
+    config: Config, varied: Mapping[str, Sequence[float]], seeds: Sequence[int], **options: Any
+) -> list[Trajectory]:
     """Return a trajectory for each setting, all with these seeds.
 
-    varied: for each hyperparameter that differs between settings, its value in each setting.
+    varied: for each hyperparameter that differs between settings, and for the learning rate `lr`, its value in each
+    setting. options: those of `simulate`.
     """
     (settings,) = {len(values) for values in varied.values()}
-    each = {name: [value for value in values for _ in seeds] for name, values in varied.items()}
-    runs = replace(config, controller_args={**config.controller_args, **each})
-    whole = simulate(runs, [*seeds] * settings)
+    each = {name: tuple(value for value in values for _ in seeds) for name, values in varied.items()}
+    lr = each.pop("lr", config.lr)
+    runs = replace(config, lr=lr, controller_args={**config.controller_args, **each})
+    whole = simulate(runs, [*seeds] * settings, **options)
     return [take(whole, slice(i * len(seeds), (i + 1) * len(seeds))) for i in range(settings)]
 
 
@@ -40,12 +44,8 @@ def simulate_each(configs: Sequence[Config], seeds: Sequence[int], **options: An
         each = {key: [split[i][1][key] for i in alike] for key in first}
         if all(len(set(values)) == 1 for values in each.values()):
             found |= dict.fromkeys(alike, simulate(configs[alike[0]], seeds, **options))
-            continue
-        spread = {key: tuple(value for value in values for _ in seeds) for key, values in each.items()}
-        lr = spread.pop("lr", shared.lr)
-        whole = replace(shared, lr=lr, controller_args={**shared.controller_args, **spread})
-        runs = simulate(whole, [*seeds] * len(alike), **options)
-        found |= {i: take(runs, slice(at * len(seeds), (at + 1) * len(seeds))) for at, i in enumerate(alike)}
+        else:
+            found |= zip(alike, simulate_settings(shared, each, seeds, **options), strict=True)
     return [replace(found[i], config=config) for i, config in enumerate(configs)]
 
 

@@ -32,6 +32,7 @@ def test_runs_have_the_names_of_their_headings(runs):
     assert [*runs(f"## A ##\n{one}\n### B, KL .1\n{other}")] == ["A", "B, KL .1"]
     assert [*runs(f"text\n\n{one}\n{other}")] == ["table (1)", "table (2)"]
     assert [*runs(f"## A\n{one}\n{other}")] == ["A (1)", "A (2)"]
+    assert [*runs(f"## A\n{one}## B\n{other}")] == ["A", "B"]  # a heading may follow a table without a blank line
 
 
 def test_comments_in_code_are_no_headings(runs):

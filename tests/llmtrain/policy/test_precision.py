@@ -5,21 +5,25 @@ Each test runs with products in bf16 and with products in fp32 of rounded number
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import torch
+from benchmarks.model_families import FAMILIES, tiny
 from torch.utils._python_dispatch import TorchDispatchMode
-from transformers import GPT2Config, GPT2LMHeadModel
+from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel
 
 from llmtrain.policy import precision
 from llmtrain.policy.attention import attend_by_sequence
+from llmtrain.policy.engines import place
 from llmtrain.policy.model import build_tiny
 from llmtrain.policy.policy import Policy
-from llmtrain.policy.precision import advice, compute_in_bf16, rate, slow_bf16
+from llmtrain.policy.precision import advice, compute_in_bf16, is_reached, rate, slow_bf16
 from llmtrain.policy.tokenizer import build_char_tokenizer
 from llmtrain.rollout.hf import HFRollout
 from llmtrain.sequences.batch import Batch
 from llmtrain.sequences.layout import LAYOUTS
+from llmtrain.settings.config import EngineConfig, TrainConfig
 
 TOKENIZER = build_char_tokenizer("0123456789+-*/()=: ")
 BF16 = 2.0**-8
@@ -40,7 +44,7 @@ SHARES = {"in_bf16": 0.0, "in_fp32": math.inf}
 
 @pytest.fixture(params=sorted(SHARES), autouse=True)
 def way(request, monkeypatch):
-    """How products of bf16 numbers are done."""
+    """One of the two ways to multiply numbers of bf16."""
     monkeypatch.setattr(precision, "SLOW", SHARES[request.param])
     return request.param
 
@@ -132,7 +136,7 @@ def test_weights_that_moved_are_cast_anew():
     assert not torch.equal(logp()[:1], before[:1])
 
 
-NARROW = (torch.ops.aten.mm, torch.ops.aten.addmm, torch.ops.aten.bmm, torch.ops.aten.baddbmm)
+MULTIPLY = (torch.ops.aten.mm, torch.ops.aten.addmm, torch.ops.aten.bmm, torch.ops.aten.baddbmm)
 """Products whose inputs tell in which precision they were computed; attention's kernels are told by their names."""
 
 
@@ -144,7 +148,7 @@ class Products(TorchDispatchMode):
         self.seen = Counter()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        if func.overloadpacket in NARROW or "attention" in str(func):
+        if func.overloadpacket in MULTIPLY or "attention" in str(func):
             self.seen[next(x.dtype for x in args if isinstance(x, torch.Tensor))] += 1
         return func(*args, **(kwargs or {}))
 
@@ -158,7 +162,7 @@ def gpt2():
 @pytest.mark.parametrize("tokens", [5, 300])
 @pytest.mark.parametrize("rows", [1, 3])
 def test_every_product_of_a_slow_processor_is_in_fp32(make, tokens, rows, way):
-    """Of a pass, forward and backward, and of a rollout: 300 tokens are attended to by torch's kernel."""
+    """In a pass, forward and backward, and in a rollout; 300 tokens are attended to by torch's kernel."""
     model = make()
     attend_by_sequence(model)
     compute_in_bf16(model)
@@ -254,6 +258,69 @@ def test_rounded_weights_are_not_kept_after_a_rollout_that_fails(way):
     with pytest.raises(RuntimeError, match="stopped"):
         fails()
     assert all(x.kept is None for x in layers)
+
+
+def of_family(name):
+    """A small random model of a family, and token ids for it."""
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(tiny(name)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(2.0 if parameter.ndim == 2 else 1.0)
+    attend_by_sequence(model)
+    return model, torch.randint(3, 200, (2, 12), generator=torch.Generator().manual_seed(0))
+
+
+def check_family(name):
+    """Sampling and training both round, as torch's autocast over the whole model does, to its rounding."""
+    model, ids = of_family(name)
+    with torch.no_grad():
+        exact = model(input_ids=ids, use_cache=False).logits.log_softmax(-1)
+        with torch.autocast("cpu", torch.bfloat16):
+            whole = model(input_ids=ids, use_cache=False).logits.float().log_softmax(-1)
+        compute_in_bf16(model)
+        assert is_reached(model, ids)
+        found = model(input_ids=ids, use_cache=False).logits
+    assert found.dtype == torch.float32
+    gap, usual = ((x - exact).abs().mean() for x in (found.log_softmax(-1), whole))
+    assert 0 < gap < 2 * usual
+
+
+@pytest.mark.parametrize("name", ["opt", "bart", "llama4_text", "modernbert-decoder", "inkling_text", "gpt_neox"])
+def test_the_layers_of_a_family_are_reached(name):
+    """OPT and BART call a decoder in their base model, Llama 4 is its own; ModernBERT's decoder is its output layer.
+
+    Inkling adds a bias of positions to its scores.
+    """
+    check_family(name)
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_layers_of_every_family_are_reached(name):
+    try:
+        model, ids = of_family(name)
+        model(input_ids=ids, use_cache=False)
+    except Exception as error:
+        pytest.skip(f"no small model of it runs in fp32: {type(error).__name__}")
+    check_family(name)
+
+
+def test_a_model_whose_passes_go_elsewhere_is_refused(monkeypatch):
+    model = make_model()
+    monkeypatch.setattr(model, "get_decoder", lambda: make_model().model)
+    config = replace(TrainConfig(), engine=EngineConfig(bf16=True))
+    with pytest.raises(ValueError, match=r"engine\.bf16 does not reach the layers of .*: train without it"):
+        place(config, Policy(model))
+
+
+def test_a_model_without_a_body_is_refused():
+    model = make_model()
+    model.get_decoder = lambda: model
+    model.model = torch.nn.Identity()
+    with pytest.raises(ValueError, match=r"engine\.bf16 cannot tell the layers of"):
+        compute_in_bf16(model)
 
 
 def test_a_processor_that_is_slow_in_bf16_is_told_of():

@@ -30,7 +30,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from .precision import products
+from .precision import dtype_of_products
 
 NAME = "by_sequence"
 """Name of this attention in transformers."""
@@ -102,6 +102,8 @@ def attend_row(
     if softcap is not None or (query.device.type == "cpu" and gains_directly(module, query, key, mask, **options)):
         return attend_directly(query, key, value, mask, options.get("scaling"), softcap)
     query, key, value, mask = in_its_dtype(query, key, value, mask)
+    if (bias := options.get("position_bias")) is not None:
+        options["position_bias"] = bias.to(query.dtype)
     with as_given(query):
         return sdpa_attention_forward(module, query, key, value, mask, **options)[0]
 
@@ -128,7 +130,7 @@ def gains_directly(
 def dtype_of(x: Tensor) -> torch.dtype:
     """Return the dtype in which attention multiplies x: that of autocast, or its own."""
     kind = x.device.type
-    return products(kind, torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else x.dtype
+    return dtype_of_products(kind, torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else x.dtype
 
 
 def in_its_dtype(

@@ -8,8 +8,9 @@ from ..process.ranks import join
 from ..settings.config import OptimConfig, TrainConfig
 from .compiled import compile_layers
 from .engine import Engine, TorchEngine
+from .logits import family, sample
 from .policy import Policy
-from .precision import compute_in_bf16
+from .precision import compute_in_bf16, is_reached
 
 
 def make_engine(
@@ -27,7 +28,7 @@ def make_engine(
     if config.engine.torch_compile and not alone:
         compile_layers(policy.model)
     if config.engine.name == "torch" and config.engine.bf16:
-        compute_in_bf16(policy.model)
+        _cast(policy)
     if alone or config.engine.name == "torch":
         return TorchEngine(policy.model, optim, updates)
     from .deepspeed_engine import DeepSpeedEngine  # deepspeed may not be installed
@@ -45,4 +46,14 @@ def place(config: TrainConfig, policy: Policy) -> None:
         return
     policy.to(config.device)
     if config.engine.name == "torch" and config.engine.bf16:
-        compute_in_bf16(policy.model)
+        _cast(policy)
+
+
+def _cast(policy: Policy) -> None:
+    """Make a policy's body multiply in bf16. Raises ValueError if the model's own passes do not go through it."""
+    model, training = policy.model, policy.model.training
+    model.eval()
+    compute_in_bf16(model)
+    if not is_reached(model, sample(model)):
+        raise ValueError(f"engine.bf16 does not reach the layers of {family(model)}: train without it")
+    model.train(training)

@@ -65,7 +65,7 @@ def advice(bf16: float, fp32: float, casts: bool = True) -> str:
     return f"{slower}{instead}: training is faster without engine.bf16"
 
 
-def products(device: str, autocast: torch.dtype) -> torch.dtype:
+def dtype_of_products(device: str, autocast: torch.dtype) -> torch.dtype:
     """Return the dtype in which attention multiplies under this autocast: fp32 if that is done instead of bf16."""
     return torch.float32 if autocast == torch.bfloat16 and multiplies_in_fp32(device) else autocast
 
@@ -117,30 +117,55 @@ def rounded(x: Tensor) -> Tensor:
 
 
 ROUNDED = {nn.Linear: RoundedLinear, Conv1D: RoundedConv1D}
-"""What does the products of a layer in fp32. Experts that a model holds as one tensor are not among them."""
+"""Layers by those that take their place where bf16 is slow; experts that a model holds as one tensor have none."""
 
 
 def compute_in_bf16(model: PreTrainedModel) -> None:
-    """Make the body of an fp32 model, everything but its output layer, multiply in bf16; its states are fp32."""
-    body = model.base_model
-    forward = body.forward
+    """Make the body of an fp32 model, everything but its output layer, multiply in bf16; its states are fp32.
+
+    Raises ValueError if the model does not tell its body from its output layer.
+    """
+    body = body_of(model)
+    forward, own = body.forward, vars(model.base_model)
 
     def in_bf16(*args: Any, **kwargs: Any) -> Any:
+        own["casts"] += 1
         with torch.autocast(model.device.type, torch.bfloat16):
             output = forward(*args, **kwargs)
         output.last_hidden_state = output.last_hidden_state.float()
         return output
 
-    body.forward = in_bf16
-    vars(body)["casts"] = True
+    body.forward, own["casts"] = in_bf16, 0
     if multiplies_in_fp32(model.device.type):
         for layer in body.modules():
             layer.__class__ = ROUNDED.get(type(layer), type(layer))
 
 
+def body_of(model: PreTrainedModel) -> nn.Module:
+    """Return the part of a model that both it and its base model call: all layers but the output layer.
+
+    OPT and decoders of translators call a decoder inside of their base model; Llama 4 is its own base model; what
+    ModernBERT calls its decoder is the output layer. Raises ValueError if there is none.
+    """
+    named = model.get_decoder()
+    body = named if isinstance(named, PreTrainedModel) else model.base_model
+    inner = [part for part in model.children() if isinstance(part, PreTrainedModel)] if body is model else [body]
+    if len(inner) != 1:
+        raise ValueError(f"engine.bf16 cannot tell the layers of {type(model).__name__} from its output layer")
+    return inner[0]
+
+
 def casts(model: PreTrainedModel) -> bool:
     """Return True if the body of the model multiplies in bf16."""
     return "casts" in vars(model.base_model)
+
+
+def is_reached(model: PreTrainedModel, ids: Tensor) -> bool:
+    """Return True if a pass over token ids (rows, tokens) goes through the body that multiplies in bf16."""
+    before = vars(model.base_model)["casts"]
+    with torch.no_grad():
+        model(input_ids=ids.to(model.device), use_cache=False)
+    return bool(vars(model.base_model)["casts"] > before)
 
 
 @contextmanager
@@ -153,7 +178,7 @@ def without_gradients(model: PreTrainedModel) -> Iterator[None]:
         with torch.inference_mode():
             yield
         return
-    layers = [layer for layer in model.base_model.modules() if isinstance(layer, RoundedLinear | RoundedConv1D)]
+    layers = [layer for layer in model.modules() if isinstance(layer, RoundedLinear | RoundedConv1D)]
     # Autocast keeps no casts in inference mode; outside of it, until the outermost autocast ends.
     with torch.no_grad(), torch.autocast(model.device.type, enabled=False):
         try:

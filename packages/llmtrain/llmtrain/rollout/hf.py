@@ -17,7 +17,7 @@ from ..kernels import HeadStats
 from ..kernels.rows import token_statistics
 from ..policy.attention import NAME, attend_by_sequence, longer_than_alike, longest_alike
 from ..policy.compiled import eager
-from ..policy.precision import casts, products, without_gradients
+from ..policy.precision import casts, dtype_of_products, without_gradients
 from ..sequences.rollouts import Rollouts
 from .decoding import Decoding, capture_cuda
 from .draw import invert, nucleus
@@ -185,7 +185,7 @@ class HFRollout:
         """Return an empty cache for prompts of these lengths (P), on the CPU."""
         config, device = self.model.config, self.model.device
         # As attention under autocast would cast them.
-        stored_as = products(device.type, torch.bfloat16) if casts(self.model) else None
+        stored_as = dtype_of_products(device.type, torch.bfloat16) if casts(self.model) else None
         if self.way in ("captured", "shared"):
             return SharedCache(config, lengths, device, stored_as, captured=self.way == "captured")
         return PlainCache(config, lengths, device, may_leave=self.way == "repeated")

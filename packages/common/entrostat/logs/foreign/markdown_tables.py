@@ -11,7 +11,7 @@ Tables without a column of steps are passed over.
 
 import re
 from collections.abc import Iterator
-from itertools import takewhile
+from itertools import chain
 from typing import NamedTuple
 
 from .rows import LimitedFile, Row, step_names
@@ -51,16 +51,19 @@ def read_markdown(file: LimitedFile) -> Iterator[Row]:
 def _tables(lines: Iterator[str]) -> Iterator[Table]:
     """Yield the tables that have a column of steps, in order."""
     heading, above, code = "", "", False
-    for line in lines:
+    rows: list[str] = []
+    for line in chain(lines, [""]):  # an end for a table at the end
+        if rows and "|" in line:
+            rows.append(line)
+            continue
+        if rows and step_names(header_of(_bare(rows[0]).encode())):
+            yield Table(heading, rows)
+        rows = []
         code ^= FENCE.match(line) is not None
         if not code and (found := HEADING.fullmatch(line)):
             heading = found[1]
         elif "|" in above and is_rule(line) and line.count("|") == above.count("|"):
-            header = _bare(above)
-            rows = [*takewhile(lambda row: "|" in row, lines)]
-            if step_names(header_of(header.encode())):
-                yield Table(heading, [above, line, *rows])
-            line = ""
+            rows = [above, line]
         above = line
 
 
