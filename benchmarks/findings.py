@@ -126,7 +126,7 @@ def in_readme(text: str, found: Sequence[Results]) -> str:
     text = re.sub(r"^\| you want \|.*?\n\n", lambda _: f"{table}\n\n", text, count=1, flags=re.DOTALL | re.MULTILINE)
     planned = [one for one in found if one.study.name == PLANNED]
     said = fill(pretrained.sentence(planned[0]), 120, break_long_words=False, break_on_hyphens=False) if planned else ""
-    about = r"^[^\n|]*(?:on a pretrained model\*{0,2} \(|For a pretrained model it is).*?\n\n"
+    about = r"^[^\n|]*(?:on a pretrained model(?:, at a price)?\*{0,2} \(|For a pretrained model it is).*?\n\n"
     return re.sub(about, lambda _: f"{said}\n\n", text, count=1, flags=re.DOTALL | re.MULTILINE) if said else text
 
 

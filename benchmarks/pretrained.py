@@ -124,13 +124,19 @@ def sentence(found: Results) -> str:
         )
         others = f"{min(final.values()):.3f} to {max(final.values()):.3f} under {len(final)} rules"
         return f"{known} ({seeds}): {ends} and {others}."
-    told = ", ".join(
-        f"{final[name]:.3f} under `{name}` ({_plain(last[name])}, {REWARD} {_plain(found.against(REWARD)[name])})"
-        for name in pays
-    )
-    rest = f"; {len(final) - len(pays)} not told apart" if len(final) > len(pays) else ""
-    known = "It seems to pay on a pretrained model" if of else "**Control pays on a pretrained model**"
-    return f"{known} ({seeds}): {ends}, {told}{rest}."
+    first = max(pays, key=lambda name: last[name].mean)
+    costs = {name: _costs(found, name) for name in pays}
+    told = "; ".join([_plain(last[first]), *filter(None, [costs[first]])])
+    price = ", at a price" if all(costs.values()) else ""
+    known = f"It seems to pay on a pretrained model{price}" if of else f"**Control pays on a pretrained model{price}**"
+    share = f"{len(pays)} of {len(final)} rules pay"
+    return f"{known} ({seeds}): {ends}, {final[first]:.3f} under `{first}` ({told}); {share}."
+
+
+def _costs(found: Results, name: str) -> str:
+    """Return what a rule loses against GRPO, of training reward and avg@k, if their intervals lie below 0."""
+    lost = {metric: found.against(metric)[name] for metric in (REWARD, AVERAGE)}
+    return ", ".join(f"{metric} {_plain(one)}" for metric, one in lost.items() if one.interval[1] < 0)
 
 
 def _plain(difference: Difference) -> str:

@@ -76,7 +76,7 @@ def test_the_fall_of_pass_at_8_is_that_of_the_logs():
 
 
 def test_what_is_said_of_the_pretrained_model_is_in_the_findings():
-    """Rows: rule, entropy, reward, avg@8, pass@8, the last with its difference from GRPO."""
+    """Rows: rule, entropy, reward, avg@8, pass@8, the last three with their differences from GRPO."""
     section = (
         FINDINGS.partition("## A pretrained model\n")[2]
         .partition("\n| rule | entropy | reward")[2]
@@ -91,10 +91,13 @@ def test_what_is_said_of_the_pretrained_model_is_in_the_findings():
     ends = {name: row[4].split()[0] for name, row in rows.items()}
     assert f"pass@8 is {ends['ppo']} under GRPO" in ONE_LINE
     told = [name for name, row in rows.items() if "**" in row[4]]
-    for name in told:
-        difference = re.search(r"\((.*)\)", rows[name][4])[1].replace("*", "")
-        reward = re.search(r"\((.*)\)", rows[name][2])[1].replace("*", "")
-        assert f"{ends[name]} under `{name}` ({difference}, reward {reward})" in ONE_LINE
+    if told:
+        best = max(told, key=lambda name: float(ends[name]))
+        reward, average, gain = (re.search(r"\((.*)\)", cell)[1] for cell in rows[best][2:5])
+        lost = [f"{what} {cell}" for what, cell in (("reward", reward), ("avg@8", average)) if cell.startswith("**-")]
+        said = "; ".join([gain, *([", ".join(lost)] if lost else [])]).replace("*", "")
+        assert f"{ends[best]} under `{best}` ({said}); {len(told)} of {len(rows) - 1} rules pay." in ONE_LINE
+        assert lost or "at a price" not in ONE_LINE
     assert bool(told) == ("pay on a pretrained model" in ONE_LINE or "**Control pays on" in ONE_LINE)
     seeds = re.search(r"(\d+) of (\d+) seeds each", FINDINGS.partition("## A pretrained model\n")[2])
     assert (f"[{seeds[0].removesuffix(' each')}]" in ONE_LINE) if seeds else "**Control" in ONE_LINE
