@@ -3,16 +3,23 @@
     check("no comma here", {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]})
 
 A response is right if it follows all of its instructions (prompt level, strict). Meanings follow
-google-research/instruction_following_eval, except that sentences are split at `.`, `!` and `?`, that words are runs of
-letters, digits and underscores, and that a question about a language is refused unless the package langdetect is
-installed.
+google-research/instruction_following_eval, with these exceptions:
+
+- Sentences are split at `.`, `!` and `?`; words are runs of letters, digits and underscores.
+- Keywords, markers and splitters are plain text, not regular expressions: C does not stand for C++.
+- Blank lines make no paragraph of their own.
+- NaN and Infinity are no JSON.
+- A question about a language is refused unless the package langdetect is installed.
 """
 
 import json
 import re
+from ast import literal_eval
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
+from math import inf
 from typing import Any, get_type_hints
 
 from .verdict import Verdict
@@ -22,7 +29,11 @@ OPTIONS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 OF_A_LANGUAGE = ("language:response_language", "change_case:english_capital", "change_case:english_lowercase")
 """Instructions that need langdetect."""
 RELATIONS = ("less than", "at least")
-KINDS = {int: "a whole number", str: "a text", list[str]: "a list of texts"}
+KINDS = {
+    int: "a whole number above 0",
+    str: "a text that is not blank",
+    list[str]: "a list of texts that are not blank",
+}
 RULES: dict[str, Callable[..., bool]] = {}
 """Checks by name of the instruction; they take the response and the instruction's arguments."""
 
@@ -41,10 +52,14 @@ def instructions(
 ) -> tuple[list[str], list[dict[str, Any]]]:
     """Return names and arguments of the instructions; 3.0, which a table makes of 3, is a whole number.
 
+    ground_truth: an object with `instruction_id_list` and `kwargs`; or a list of one object, whose names are called
+    `instruction_id` (IF-Multi-Constraints); or either as text, in JSON or as Python prints it.
     Raises ValueError in one line if they cannot be checked.
     """
-    found = ground_truth if isinstance(ground_truth, Mapping) else {}
-    names, arguments = found.get("instruction_id_list"), found.get("kwargs")
+    found = _parsed(ground_truth) if isinstance(ground_truth, str) else ground_truth
+    found = found[0] if isinstance(found, list) and len(found) == 1 else found
+    found = found if isinstance(found, Mapping) else {}
+    names, arguments = found.get("instruction_id_list", found.get("instruction_id")), found.get("kwargs")
     if not isinstance(names, list) or not isinstance(arguments, list) or not names or len(names) != len(arguments):
         raise ValueError("the ground truth of ifeval is an object with equally long instruction_id_list and kwargs")
     if not all(one is None or isinstance(one, Mapping) for one in arguments):
@@ -57,20 +72,39 @@ def instructions(
     return names, [_fitting(name, rules[name], some) for name, some in zip(names, given, strict=True)]
 
 
+def _parsed(text: str) -> Any:
+    """Return the object that a text says, in JSON or as Python prints it; None if it says none."""
+    for parse in (json.loads, literal_eval):
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            return parse(text)
+    return None
+
+
 def _fitting(name: str, rule: Callable[..., bool], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a rule. Raises ValueError if one is missing, unknown or of another kind."""
+    """Return the arguments of a rule. Raises ValueError if one is missing, unknown, of another kind or empty."""
     kinds = _kinds(rule)
     for key in [*kinds, *given]:
         if key not in given or key not in kinds:
             raise ValueError(f"{name} takes {', '.join(kinds) or 'no argument'}; its kwargs have {', '.join(given)}")
     found = {key: int(value) if type(value) is float and value.is_integer() else value for key, value in given.items()}
     for key, value in found.items():
-        texts = isinstance(value, list) and all(isinstance(each, str) for each in value)
-        if not (texts if kinds[key] == list[str] else isinstance(value, kinds[key])):
+        if not _is(kinds[key], value):
             raise ValueError(f"{name}: {key} is {KINDS[kinds[key]]}, not {value!r}")
         if key.endswith("relation") and value not in RELATIONS:
             raise ValueError(f"{name}: {key} is {' or '.join(map(repr, RELATIONS))}, not {value!r}")
+    if len(str(found.get("letter", "x")).strip()) != 1:
+        raise ValueError(f"{name}: letter is a single one, not {found['letter']!r}")
+    if found.get("nth_paragraph", 0) > found.get("num_paragraphs", inf):
+        raise ValueError(f"{name}: nth_paragraph is {found['nth_paragraph']} of {found['num_paragraphs']} paragraphs")
     return found
+
+
+def _is(kind: Any, value: Any) -> bool:
+    """Return True if a value is of a kind and asks for something: numbers above 0, and texts that are not blank."""
+    if kind is int:
+        return type(value) is int and value > 0
+    texts = value if kind is not str and isinstance(value, list) else [value] if kind is str else []
+    return bool(texts) and all(isinstance(text, str) and bool(text.strip()) for text in texts)
 
 
 @cache
@@ -112,19 +146,25 @@ def parts(text: str, mark: str) -> list[str] | None:
     return found if all(found) else None
 
 
+def times(word: str, text: str, whole: bool = False) -> int:
+    """Return how often a text has a word, capital or not; whole: only where no letter, digit or _ is beside it."""
+    plain = re.escape(word.strip())
+    return len(re.findall(rf"(?<!\w){plain}(?!\w)" if whole else plain, text, re.IGNORECASE))
+
+
 @rule("keywords:existence")
 def _(text: str, keywords: list[str]) -> bool:
-    return all(re.search(word, text, re.IGNORECASE) for word in keywords)
+    return all(times(word, text) for word in keywords)
 
 
 @rule("keywords:frequency")
 def _(text: str, keyword: str, frequency: int, relation: str) -> bool:
-    return enough(len(re.findall(keyword.strip(), text, re.IGNORECASE)), frequency, relation)
+    return enough(times(keyword, text), frequency, relation)
 
 
 @rule("keywords:forbidden_words")
 def _(text: str, forbidden_words: list[str]) -> bool:
-    return not any(re.search(rf"\b{word}\b", text, re.IGNORECASE) for word in forbidden_words)
+    return not any(times(word, text, whole=True) for word in forbidden_words)
 
 
 @rule("keywords:letter_frequency")
@@ -156,17 +196,17 @@ def _(text: str, num_words: int, relation: str) -> bool:
 
 @rule("length_constraints:nth_paragraph_first_word")
 def _(text: str, num_paragraphs: int, nth_paragraph: int, first_word: str) -> bool:
-    found = text.split("\n\n")
-    filled = sum(bool(paragraph.strip()) for paragraph in found)
-    if filled != num_paragraphs or nth_paragraph > filled:
+    found = re.split(r"\n\s*\n", text.strip())
+    if len(found) != num_paragraphs:
         return False
-    words = found[nth_paragraph - 1].split()
-    return bool(words) and re.split(r"[.,?!'\"]", words[0].lstrip("'\""))[0].lower() == first_word.lower()
+    first = found[nth_paragraph - 1].split()[0]
+    return re.split(r"[.,?!'\"]", first.lstrip("'\""))[0].lower() == first_word.strip().lower()
 
 
 @rule("detectable_content:number_placeholders")
 def _(text: str, num_placeholders: int) -> bool:
-    return len(re.findall(r"\[.*?\]", text)) >= num_placeholders
+    closed = (part for line in text.split("\n") for part in line.split("]")[:-1])
+    return sum("[" in part for part in closed) >= num_placeholders
 
 
 @rule("detectable_content:postscript")
@@ -178,7 +218,7 @@ def _(text: str, postscript_marker: str) -> bool:
 
 @rule("detectable_format:number_bullet_lists")
 def _(text: str, num_bullets: int) -> bool:
-    return len(re.findall(r"^\s*(?:\*[^*\n]|-)", text, re.MULTILINE)) == num_bullets
+    return sum(re.match(r"\*[^*]|-", line.lstrip()) is not None for line in text.split("\n")) == num_bullets
 
 
 @rule("detectable_format:constrained_response")
@@ -194,22 +234,27 @@ def _(text: str, num_highlights: int) -> bool:
 
 @rule("detectable_format:multiple_sections")
 def _(text: str, section_spliter: str, num_sections: int) -> bool:
-    return len(re.findall(rf"{section_spliter.strip()}\s?\d+", text)) >= num_sections
+    return len(re.findall(rf"{re.escape(section_spliter.strip())}\s?\d+", text)) >= num_sections
 
 
 @rule("detectable_format:json_format")
 def _(text: str) -> bool:
     bare = re.sub(r"^```(?:json)?|```$", "", text.strip(), flags=re.IGNORECASE)
     try:
-        json.loads(bare)
-    except ValueError:
+        json.loads(bare, parse_int=str, parse_float=str, parse_constant=_refused)
+    except (ValueError, RecursionError):
         return False
     return True
 
 
+def _refused(word: str) -> None:
+    raise ValueError(f"{word} is no JSON")
+
+
 @rule("detectable_format:title")
 def _(text: str) -> bool:
-    return any(title.strip(" <>") for title in re.findall(r"<<([^\n]+)>>", text))
+    lines = (line[line.find("<<") : line.rfind(">>")] for line in text.split("\n") if "<<" in line and ">>" in line)
+    return any(title.strip(" <>") for title in lines)
 
 
 @rule("combination:two_responses")

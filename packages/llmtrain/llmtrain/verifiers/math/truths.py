@@ -7,6 +7,7 @@ from typing import Any
 from .. import regex
 from ..by_source import Named
 from ..direct import countdown_check, exact
+from ..if_eval import instructions
 from ..program_cases import cases_of
 from ..python_tests import plan_of
 from .answer_text import read_truth
@@ -34,6 +35,7 @@ KNOWN: dict[str, Callable[[Any], object]] = {
     "exact": partial(exact, ""),
     "regex": partial(regex.check, ""),
     "countdown": partial(countdown_check, ""),
+    "ifeval": instructions,
     "python": plan_of,
 }
 """Functions that raise ValueError for an unusable ground truth, by verifier."""
