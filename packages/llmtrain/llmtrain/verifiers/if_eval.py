@@ -254,7 +254,7 @@ def _refused(word: str) -> None:
 @rule("detectable_format:title")
 def _(text: str) -> bool:
     lines = (line[line.find("<<") : line.rfind(">>")] for line in text.split("\n") if "<<" in line and ">>" in line)
-    return any(title.strip(" <>") for title in lines)
+    return any(title.lstrip("<").rstrip(">").strip() for title in lines)
 
 
 @rule("combination:two_responses")
