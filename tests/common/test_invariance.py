@@ -20,7 +20,7 @@ from entrostat.about.gradients import gradient
 from entrostat.sample_batch import Ragged, ragged_batch
 
 pytestmark = pytest.mark.filterwarnings("ignore::entrostat.CompositionWarning")
-SHARES = {1: [60], 2: [40, 20], 4: [20, 0, 40, 0]}
+SHARES = {1: [60], 2: [40, 20], 3: [20, 0, 40]}
 """Tokens of each rank, whole groups of 20; two ranks of four have none."""
 SEEDS = range(3)
 """Ragged batches that ranks share; odd ones find the largest scores by histograms, even ones by exchange."""

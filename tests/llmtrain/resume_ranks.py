@@ -99,16 +99,19 @@ def with_probes(config: TrainConfig) -> TrainConfig:
     return replace(config, log=replace(config.log, probes=probes, probe_every=2, probe_samples=2))
 
 
-MOVES = ((1, "zero1"), (2, "zero2"), (4, "zero3"), (2, "zero0"))
+MOVES = {
+    "moved": ((1, "zero1"), (2, "zero3")),
+    "moved often": ((1, "zero1"), (2, "zero2"), (4, "zero3"), (2, "zero0")),
+}
 """Numbers of ranks and ZeRO stages between which a run moves, every two steps."""
 
 
-def moving(base: TrainConfig) -> TrainConfig:
-    """Return the configuration of a run that moves; its last step is the eighth."""
+def moving(base: TrainConfig, steps: int) -> TrainConfig:
+    """Return the configuration of a run that moves."""
     cosine = replace(base.optim, lr_schedule="cosine", warmup_steps=3)
     partial = replace(base.rollout, partial_tokens=4)
     loops = {"controller": "steer+entropic", "controller_args": {"target": 1.5}}
-    return replace(base, steps=8, save_every=2, optim=cosine, rollout=partial, **loops)
+    return replace(base, steps=steps, save_every=2, optim=cosine, rollout=partial, **loops)
 
 
 def train(config: TrainConfig, out: Path, *, resume: bool = False, until: int = 0) -> None:
@@ -139,7 +142,7 @@ def second(configs: dict[str, TrainConfig], out: Path) -> None:
 
 
 def move(config: TrainConfig, out: Path, until: int) -> None:
-    train(config, out / "moved" / "halves", resume=until > 2, until=until)
+    train(config, out / "halves", resume=until > 2, until=until)
 
 
 def places(size: int) -> list[dict[str, object]]:
@@ -149,12 +152,13 @@ def places(size: int) -> list[dict[str, object]]:
 
 def main(out: Path, base: TrainConfig, names: list[str]) -> None:
     """Run some cases, which are changes of `base`; writes OUT/<case>/straight and OUT/<case>/halves."""
-    wanted = [name for name in names if name != "moved"]
+    wanted = [name for name in names if name not in MOVES]
     for size in sorted({cases(base)[name][0] for name in wanted}):
         chosen = {name: config for name, (ranks, config) in cases(base).items() if ranks == size and name in wanted}
         for part in (first, second):
             run_ranks(places(size), part, chosen, out)
-    if "moved" in names:
-        run_ranks(places(0), train, moving(base), out / "moved" / "straight")
-        for number, (size, stage) in enumerate(MOVES, 1):
-            run_ranks(places(size), move, replace(moving(base), engine=STAGES[stage]), out, 2 * number)
+    for name in MOVES.keys() & set(names):
+        config = moving(base, 2 * len(MOVES[name]))
+        run_ranks(places(0), train, config, out / name / "straight")
+        for number, (size, stage) in enumerate(MOVES[name], 1):
+            run_ranks(places(size), move, replace(config, engine=STAGES[stage]), out / name, 2 * number)
