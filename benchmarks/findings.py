@@ -90,7 +90,7 @@ def page(found: Sequence[Results]) -> str:
         if study.name == PLANNED:
             parts += pretrained.paragraphs(study, one)
         if one and study.name == PLANNED:
-            parts += pretrained.further(one)
+            parts += [*pretrained.further(one), *default_mode(one)]
         if one and study.repeating in named:
             parts += between(named[study.repeating], one)
     return "\n\n".join([*parts, *objectives(), *heated(), *agreement()]) + "\n"
@@ -277,18 +277,37 @@ def targets(found: Results) -> list[str]:
 
 def anchor_or_bonus(found: Results) -> list[str]:
     """Return how mode=anchor differs from mode=bonus at each target that both have."""
+    if not (against := anchor_against_bonus(found)):
+        return []
+    lines = [f"| anchor − bonus at target | {' | '.join(SCORES)} |", "|" + "---|" * (1 + len(SCORES))]
+    lines += [f"| {target} | {' | '.join(map(signed, of.values()))} |" for target, of in against.items()]
+    return ["\n".join(lines)]
+
+
+def anchor_against_bonus(found: Results) -> dict[str, dict[str, Difference]]:
+    """Return the differences of mode=anchor from mode=bonus in each score, by the targets that both have."""
     names = {s.entry.name for s in found.standings}
     pairs = {}
     for s in found.standings:
         if s.entry.args.get("mode") == "anchor" and (other := s.entry.name.replace("anchor", "bonus")) in names:
             pairs[str(s.entry.args["target"])] = (s.entry.name, other)
-    if not pairs:
-        return []
-    lines = [f"| anchor − bonus at target | {' | '.join(SCORES)} |", "|" + "---|" * (1 + len(SCORES))]
-    for target, (anchor, bonus) in pairs.items():
-        of = [differences(found.standings, bonus, metric, len(pairs))[anchor] for metric in SCORES]
-        lines.append(f"| {target} | {' | '.join(signed(one) for one in of)} |")
-    return ["\n".join(lines)]
+    return {
+        target: {metric: differences(found.standings, bonus, metric, len(pairs))[anchor] for metric in SCORES}
+        for target, (anchor, bonus) in pairs.items()
+    }
+
+
+def default_mode(found: Results) -> list[str]:
+    """Return the comparison of two modes, and which one it makes the default of thermostat."""
+    against = anchor_against_bonus(found)
+    gains, losses = (
+        [score for score in SCORES if any(of[score].verdict == verdict for of in against.values())]
+        for verdict in (HIGHER, LOWER)
+    )
+    chosen = "anchor" if gains and not losses else "bonus"
+    told = f"gains on {' and '.join(gains) or 'none'} and loses on {' and '.join(losses) or 'none'}"
+    said = f"`anchor` would be the default mode of `thermostat` if it gained on a score and lost on none. It {told}:"
+    return [*anchor_or_bonus(found), f"{said} the default is `{chosen}`."] if against else []
 
 
 def reading(found: Sequence[Reading]) -> str:

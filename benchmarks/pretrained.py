@@ -30,6 +30,8 @@ SENSE = DOCS / "data" / "sense.json"
 FORECAST = DOCS / "data" / "forecast_constraints.json"
 RATES = DOCS / "data" / "findings" / "constraints_rates"
 """Compact logs of GRPO under other learning rates: lr=<rate>/100.json.gz."""
+AGAIN = DOCS / "data" / "findings" / "constraints_again"
+"""Compact logs of runs of the study that were trained once more, on another processor: <rule>/<seed>.json.gz."""
 TUNED = slice(40, 56)
 """Steps whose mean reward chose the learning rate."""
 DESIGN = f"""**Design, written before the runs.**
@@ -209,26 +211,51 @@ def further(found: Results) -> list[str]:
             difference = against[name].get(one.entry.name)
             cells.append(f"{one.mean(name):.3f}" + (f" ({signed(difference)})" if difference else ""))
         lines.append(f"| {' | '.join(cells)} |")
-    return ["\n".join(lines), *sense(found)]
+    return ["\n".join(lines), *again(found), *sense(found)]
+
+
+def again(found: Results) -> list[str]:
+    """Return how far runs that were trained twice, on two processors, end from each other, beside other seeds."""
+    ends = {name: np.array([run.last(f"eval/{BEST}") for run in runs]) for name, runs in found.runs.items()}
+    gaps, processors = [], set()
+    for name, runs in found.runs.items():
+        for run, end in zip(runs, ends[name], strict=True):
+            path = AGAIN / f"{run.config['out']}.json.gz"
+            if path.exists():
+                log = json.loads(gzip.decompress(path.read_bytes()))
+                gaps.append(abs(end - [value for value in log["metrics"][f"eval/{BEST}"] if value is not None][-1]))
+                processors.add(log["processor"])
+    if not gaps:
+        return []
+    deviation = sqrt(np.mean([values.var(ddof=1) for values in ends.values()]))
+    runs = "one run was" if len(gaps) == 1 else f"{len(gaps)} runs were"
+    told = f"""**The same seed twice.** Of these, {runs} trained once more, on another processor
+({", ".join(sorted(processors))}). Its sums are rounded otherwise, so sooner or later it draws other tokens: {BEST} at
+the end differs by {np.mean(gaps):.3f} on average. The standard deviation between seeds of a rule is {deviation:.3f}."""
+    return [told]
 
 
 def sense(found: Results) -> list[str]:
     """Return the table of what the rewarded answers say, from pretrained_sense.py."""
     stored = json.loads(SENSE.read_text()) if SENSE.exists() else {}
     rows = {name: stored.get(Path(runs[0].config["out"]).parent.name, {}) for name, runs in found.runs.items()}
-    rows = {name: list(seeds.values()) for name, seeds in rows.items() if seeds}
+    seeds = sorted({seed for measured in rows.values() for seed in measured})
+    rows = {name: list(measured.values()) for name, measured in rows.items() if measured}
     if not rows:
         return []
     names = ("different answers", "different words", "names its topic", "published logp", "KL from the start")
     lines = [f"| rule | {' | '.join(names)} |", "|" + "---|" * (1 + len(names))]
-    for name, seeds in rows.items():
+    for name, measured in rows.items():
         cells = []
         for measure in names:
-            values = np.array([one[measure] for one in seeds])
+            values = np.array([one[measure] for one in measured])
             error = f" ± {values.std(ddof=1) / len(values) ** 0.5:.3f}" if len(values) > 1 else ""
             cells.append(f"{values.mean():.3f}{error}")
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
-    about = "Sense of the rewarded answers, ± one standard error over seeds: `benchmarks/pretrained_sense.py` says how."
+    said = f"of seeds {', '.join(seeds)}, ± one standard error" if len(seeds) > 1 else f"of seed {seeds[0]} alone"
+    about = f"""**Sense of the rewarded answers**, {said} (`benchmarks/pretrained_sense.py`): shares of different
+answers, of different words within one, and of answers that name their topic; log-probability under the published model
+and divergence from it in nats per token. Of a run that was trained twice, the second counts."""
     return [about, "\n".join(lines)]
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from entrostat import make
+
 DOCS = Path(__file__).parents[2] / "docs"
 MEASURED = ("findings", "pi_control", "theory", "thermostat")
 RANKED = ("equal_entropy", "evaluation", "leaderboard", "leaderboard_lm", "leaderboard_lm_2")
@@ -42,3 +44,8 @@ def test_every_number_of_a_table_has_an_error(page):
         assert measured
         for i in measured:
             assert "±" in header[i] or all("±" in row[i] for row in rows)
+
+
+def test_the_default_mode_is_the_one_that_the_study_of_a_pretrained_model_chooses():
+    (chosen,) = re.findall(r"the default is `(\w+)`", (DOCS / "findings.md").read_text(encoding="utf-8"))
+    assert make("thermostat", target=0.5).parts[0].mode == chosen
