@@ -103,8 +103,8 @@ def _is(kind: Any, value: Any) -> bool:
     """Return True if a value is of a kind and asks for something: numbers above 0, and texts that are not blank."""
     if kind is int:
         return type(value) is int and value > 0
-    texts = value if kind is not str and isinstance(value, list) else [value] if kind is str else []
-    return bool(texts) and all(isinstance(text, str) and bool(text.strip()) for text in texts)
+    texts = [value] if kind is str else value
+    return isinstance(texts, list) and bool(texts) and all(isinstance(text, str) and text.strip() for text in texts)
 
 
 @cache
