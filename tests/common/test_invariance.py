@@ -141,7 +141,7 @@ def worker(rank: int, world: int, folder: str) -> None:
     dist.destroy_process_group()
 
 
-@pytest.fixture(scope="module", params=[pytest.param(n, marks=[pytest.mark.long] * (n < max(SHARES))) for n in SHARES])
+@pytest.fixture(scope="module", params=[pytest.param(n, marks=[pytest.mark.long] * (n != 2)) for n in SHARES])
 def spread(request, tmp_path_factory):
     """A function that loads what every rank has saved under a name."""
     folder = tmp_path_factory.mktemp(f"ranks{request.param}")

@@ -1,4 +1,4 @@
-"""The work of every rank in the DeepSpeed tests: all checks in one process group, whose start costs more than they do.
+"""The work of every rank in the DeepSpeed tests: many checks in one process group, whose start costs as much.
 
 Rank 0 writes OUT/found.pt, which the tests judge.
 """
@@ -289,26 +289,26 @@ def kinds(config: TrainConfig) -> dict[str, TrainConfig]:
 
 
 def main(out: Path, config: TrainConfig, *further: str) -> None:
-    """Look at single engines and at a whole run; with names of kinds only at whole runs of these."""
+    """Look at single engines and at a whole run; or only at gradients, or at whole runs of kinds that are named."""
     torch.set_num_threads(1)
     ranks = join("cpu")
-    if not further:
-        look(ranks, out)
-    for kind in further or ("plain",) * (ranks.size == 2):
-        runs(ranks, kinds(config)[kind], out / kind)
+    if "gradients" in further:
+        found = {"gradients": gradients(ranks)}
+    else:
+        found = {} if further else look(ranks, out)
+        for kind in further or ("plain",):
+            runs(ranks, kinds(config)[kind], out / kind)
+    if found and ranks.rank == 0:
+        torch.save(found, out / "found.pt")
     leave(0)
 
 
-def look(ranks, out: Path) -> None:
-    """Try single engines; rank 0 writes what was found."""
-    found: dict = {"bytes": state_bytes(ranks)} if ranks.size == 2 else {}
-    found["gradients"] = gradients(ranks)
+def look(ranks, out: Path) -> dict:
+    """What single engines on two ranks do."""
+    found: dict = {"bytes": state_bytes(ranks)}
     gc.freeze()  # DeepSpeed collects garbage for every engine: without what the first ones imported, that is quick
-    if ranks.size == 2:
-        found |= {"faults": faults(ranks), "head": head_status(ranks), "masters": masters(ranks)}
-        found["read"] = gathered_while_read(ranks)
-        found |= {"steps": three_steps(ranks), "shards": shards(ranks, out)}
-        found |= {"asked": asked(ranks), "placed": placed(ranks)}
-        found |= {"rewards": rewards(ranks), "small steps": small_steps(ranks)}
-    if ranks.rank == 0:
-        torch.save(found, out / "found.pt")
+    found |= {"faults": faults(ranks), "head": head_status(ranks), "masters": masters(ranks)}
+    found["read"] = gathered_while_read(ranks)
+    found |= {"steps": three_steps(ranks), "shards": shards(ranks, out)}
+    found |= {"asked": asked(ranks), "placed": placed(ranks)}
+    return found | {"rewards": rewards(ranks), "small steps": small_steps(ranks)}

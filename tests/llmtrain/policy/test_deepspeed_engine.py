@@ -29,7 +29,7 @@ from llmtrain.training.check import check, check_sft
 
 pytest.importorskip("deepspeed")
 pytestmark = pytest.mark.timeout(900)
-SIZES = (1, pytest.param(2, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.long))
+SIZES = (1, *(pytest.param(n, marks=pytest.mark.long) for n in (2, 4)))
 """Numbers of ranks; the quick tests need one."""
 STAGES = ("zero0", "zero1", "zero2", "zero3")
 
@@ -53,7 +53,8 @@ def found(tmp_path_factory, learns):
         run_ranks(ranks, deepspeed_ranks.main, out, learns, *further)
         assert not list(Path("/dev/shm").glob(f"deepspeed_*_{ranks[0]['MASTER_PORT']}_*"))  # nobody would give it back
         assert not (out / "compiled").exists()
-        return {"out": out} if further else torch.load(out / "found.pt", weights_only=True) | {"out": out}
+        file = out / "found.pt"
+        return (torch.load(file, weights_only=True) if file.exists() else {}) | {"out": out}
 
     return of
 
@@ -67,19 +68,16 @@ def distance(a: torch.Tensor, b: torch.Tensor) -> float:
 @pytest.mark.parametrize("size", SIZES)
 def test_gradients_are_those_of_the_torch_engine(found, size):
     """1e-6 relative, fp32; surrogates of tokens and of sequences, low-rank updates, and on 2 ranks every option."""
-    gradients = found(size)["gradients"]
+    gradients = found(size, "gradients")["gradients"]
     assert {name for _, name in gradients} >= {"torch", *(STAGES[2:] if size == 1 else STAGES[1:])}
     assert {("lora", "zero2"), ("lora", "zero3")} <= gradients.keys()
+    options = {"offload2", "offload3", "checkpointed2", "checkpointed3"}
+    assert size != 2 or options <= {name for _, name in gradients}
     for (spec, name), result in gradients.items():
         expected = gradients[spec, "torch"]
         assert distance(result["gradient"], expected["gradient"]) < 1e-6, (spec, name)
         for key in ("loss", "grad_norm", "entropy", "flow/total", "touched"):
             assert result["metrics"][0][key] == pytest.approx(expected["metrics"][0][key], rel=2e-6), (spec, name, key)
-
-
-@pytest.mark.slow
-def test_options_were_among_them(found):
-    assert {n for _, n in found(2)["gradients"]} >= {"offload2", "offload3", "checkpointed2", "checkpointed3"}
 
 
 @pytest.mark.slow
