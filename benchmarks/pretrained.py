@@ -229,9 +229,9 @@ def again(found: Results) -> list[str]:
     if not gaps:
         return []
     others = [abs(a - b) for values in ends.values() for a, b in combinations(values, 2)]
-    told = f"""**The same seed twice.** Trained once more on another processor ({", ".join(sorted(processors))}):
-{len(gaps)} of these runs. Rounding differs there, so sooner or later other tokens are drawn. {BEST} at the end differs
-by {np.mean(gaps):.3f} on average; by {np.mean(others):.3f} between two seeds of a rule."""
+    told = f"""**The same seed twice.** {len(gaps)} of these runs were trained once more, on another processor
+({", ".join(sorted(processors))}). Rounding differs there, so sooner or later other tokens are drawn. {BEST} at the end
+differs by {np.mean(gaps):.3f} on average; between two seeds of a rule it differs by {np.mean(others):.3f}."""
     return [told]
 
 

@@ -304,7 +304,7 @@ def main(out: Path, config: TrainConfig, *further: str) -> None:
 
 
 def look(ranks, out: Path) -> dict:
-    """What single engines on two ranks do."""
+    """Return results of single engines on two ranks."""
     found: dict = {"bytes": state_bytes(ranks)}
     gc.freeze()  # DeepSpeed collects garbage for every engine: without what the first ones imported, that is quick
     found |= {"faults": faults(ranks), "head": head_status(ranks), "masters": masters(ranks)}

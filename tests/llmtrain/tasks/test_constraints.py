@@ -176,3 +176,10 @@ def test_refusals():
         generated_task(TaskConfig(name="constraints", train_problems=3000, test_problems=2))
     with pytest.raises(ValueError, match=r"sft\.steps to 0"):
         TASK.examples(SFTConfig(steps=1))
+
+
+@pytest.mark.parametrize("mark", [".", "!", "...", "?!"])
+def test_a_row_of_marks_is_judged_at_once(mark):
+    """Each of them was looked at as the first one of an end, so that 30,000 took ten seconds and more take hours."""
+    truth = {"instruction_id_list": ["words:one_sentence"], "kwargs": [{}]}
+    assert not constraints.judged(mark * 1_000_000 + "x", truth).correct

@@ -42,8 +42,9 @@ FEWEST_WORDS = 4
 LONGEST_ITEM = 3
 """Words that an item of a list may have."""
 WORD = re.compile(r"\w+(?:(?:['’-]|(?<=\d)[.,:](?=\d)|(?<=\b\w)\.(?=\w\b))\w+)*")
-END = re.compile(r"(?<!\b[A-HJ-Za-z])(?<!\b[DMS][rst])(?<!\bMrs)[.!?]+(?=[\s\"'”’)]|$)")
-"""End of a sentence; no initial and no title, as in "Dr. J. Hall"."""
+NOT_NAMED = r"(?<!\b[A-HJ-Za-z])(?<!\b[DMS][rst])(?<!\bMrs)"
+END = re.compile(rf"(?<![.!?])(?:{NOT_NAMED}|(?=[.!?]{{2}}))[.!?]+(?=[\s\"'”’)]|$)")
+"""End of a sentence; no initial and no title, as in "Dr. J. Hall". Only the first of several marks is looked at."""
 BETWEEN = re.compile(rf"[,;/&\n]|{END.pattern}|\b(?:and|or)\b", re.IGNORECASE)
 BESIDE_ITEMS = re.compile(r"\A[^,:]*:|(?<!\S)\d[.)]\s+")
 """Words before a list, and numbers of items, as in "Planets: 1. Mars, 2. Venus"."""
