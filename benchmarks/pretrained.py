@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from studies import AVERAGE, BASELINE, BEST, DOCS, REWARD, Results, Study, baseline_runs, signed
+from studies import AVERAGE, BASELINE, BEST, DOCS, FEW, REWARD, SCORES, Results, Study, baseline_runs, cell, signed
 
 from entrostat.logs.forecast import read as read_forecast
 from llmtrain.studies.baseline import CONFIDENCE, Difference, differences
@@ -157,7 +157,7 @@ def forecast(found: Results | None) -> list[str]:
     if not FORECAST.exists():
         return []
     made = read_forecast(FORECAST)
-    ended = {one.entry.name: one for one in found.standings} if found else {}
+    against = {metric: found.against(metric) | found.further_against(metric) if found else {} for metric in SCORES}
     lines = [f"| rule | {AVERAGE}, forecast | outcome | {BEST}, forecast | outcome |", "|---|---|---|---|---|"]
     signs: dict[str, list[bool]] = {AVERAGE: [], BEST: []}
     for rule in made["rules"]:
@@ -165,7 +165,7 @@ def forecast(found: Results | None) -> list[str]:
             continue
         cells = [f"`{rule['rule']}`"]
         for name, metric in (("reward", AVERAGE), ("pass", BEST)):
-            gain = found.against(metric)[rule["rule"]] if found and rule["rule"] in ended else None
+            gain = against[metric].get(rule["rule"])
             cells += [f"{rule[name][1]:+.3f} ±{rule[name][2]:.3f}", signed(gain) if gain else ""]
             signs[metric] += [gain.mean * rule[name][1] > 0] if gain else []
         lines.append(f"| {' | '.join(cells)} |")
@@ -212,7 +212,21 @@ def further(found: Results) -> list[str]:
             difference = against[name].get(one.entry.name)
             cells.append(f"{one.mean(name):.3f}" + (f" ({signed(difference)})" if difference else ""))
         lines.append(f"| {' | '.join(cells)} |")
-    return ["\n".join(lines), *again(found), *sense(found)]
+    return ["\n".join(lines), *few(found), *again(found), *sense(found)]
+
+
+def few(found: Results) -> list[str]:
+    """Return the table of the further rules, and the command that trains them."""
+    missing = len(found.study.further) - len(found.further)
+    lines = [f"| further rule | entropy | {' | '.join(SCORES)} |", "|---|---|---|---|---|"]
+    against = {metric: found.further_against(metric) for metric in SCORES}
+    for one in sorted(found.further, key=lambda one: -one.mean(BEST)):
+        cells = [f"`{one.entry.name}`", f"{one.mean('entropy'):.3f}"]
+        cells += [cell(one.mean(metric), against[metric].get(one.entry.name)) for metric in SCORES]
+        lines.append(f"| {' | '.join(cells)} |")
+    about = f"""**Further rules**, seeds 0 to {FEW - 1} of each, in intervals of their own that hold for all
+{len(found.study.further)} together{f"; {missing} have not finished" if missing else ""}:"""
+    return [about, f"    {found.study.further_command}", *(["\n".join(lines)] if found.further else [])]
 
 
 def again(found: Results) -> list[str]:

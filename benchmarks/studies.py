@@ -1,8 +1,9 @@
 """Studies of docs/findings.md: their rules, protocols and results, read from the compact logs in docs/data/findings."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from entrostat.about.lineup import Entry, asked
@@ -18,6 +19,8 @@ DOCS = Path(__file__).parent.parent / "docs"
 BASELINE = "ppo"
 """GRPO: its advantage with PPO's clipped surrogate."""
 REWARD, AVERAGE, BEST = SCORES = ("reward", "avg@8", "pass@8")
+FEW = 2
+"""Seeds of a study's further rules."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +41,23 @@ class Study:
     """Commands that make the model that the runs start from, if they do not warm it up themselves."""
     repeating: str = ""
     """Name of the study of the same rules on problems that repeat, if these are seen once."""
+    further: tuple[str, ...] = ()
+    """Entries with FEW seeds, compared with the baseline's among themselves."""
 
     @property
     def command(self) -> str:
-        """Command that trains all runs and keeps their logs."""
-        rules = " ".join(shlex.quote(rule) for rule in self.rules)
+        """Command that trains the runs of the rules and keeps their logs."""
+        return self._command(self.rules, self.seeds)
+
+    @property
+    def further_command(self) -> str:
+        """Command that trains the runs of the further rules and keeps their logs."""
+        return self._command(self.further, FEW)
+
+    def _command(self, rules: Sequence[str], seeds: int) -> str:
+        quoted = " ".join(shlex.quote(rule) for rule in rules)
         places = f"--out runs/{self.name} --logs docs/data/findings/{self.name}"
-        return f"llmtrain leaderboard {self.flags} --seeds {self.seeds} --workers 2 {places} --only {rules}"
+        return f"llmtrain leaderboard {self.flags} --seeds {seeds} --workers 2 {places} --only {quoted}"
 
 
 ANNEALED = "cosine(0.45, 0.15, 480)"
@@ -114,6 +127,14 @@ STUDIES = (
         ),
         seeds=5,
         model=("llmtrain model smollm2-135m --out models/smollm2-135m",),
+        further=(
+            "clip_higher",
+            "clip_cov k=0.02",
+            "kl_ref beta=0.02",
+            "thermostat mode=bonus target=0.25x",
+            "thermostat mode=anchor target=0.25x",
+            "entropic auto=True target=0.5x",
+        ),
     ),
     Study(
         name="smollm2",
@@ -145,6 +166,8 @@ class Results:
     """Number of entries in the study."""
     seeds: int
     """Number of seeds that count, from seed 0: all of the study's once they are finished."""
+    further: list[Standing]
+    """Finished entries of the study's further rules, FEW seeds each."""
 
     @property
     def is_complete(self) -> bool:
@@ -155,6 +178,14 @@ class Results:
         """Return the differences from the baseline, by name of the entry."""
         return differences(self.standings, BASELINE, metric)
 
+    def further_against(self, metric: str) -> dict[str, Difference]:
+        """Return the differences of the further rules from the baseline, by name.
+
+        Their intervals hold together once all of them are there; those of `against` do not count among them.
+        """
+        found = differences([*self.standings, *self.further], BASELINE, metric, len(self.study.further))
+        return {one.entry.name: found[one.entry.name] for one in self.further if not one.same_as}
+
 
 def baseline_runs(study: Study) -> list[Run]:
     """Return the baseline's finished runs, from seed 0 to the first that is missing."""
@@ -162,11 +193,11 @@ def baseline_runs(study: Study) -> list[Run]:
     return finished(study, entry)
 
 
-def finished(study: Study, entry: Entry) -> list[Run]:
-    """Return the finished runs of an entry, from seed 0 to the first that is missing."""
+def finished(study: Study, entry: Entry, seeds: int | None = None) -> list[Run]:
+    """Return the finished runs of an entry, from seed 0 to the first that is missing. seeds: at most; the study's."""
     base = _base(study)
     found = []
-    for config in configurations(base, entry, range(study.seeds), Path(base.out)):
+    for config in configurations(base, entry, range(seeds or study.seeds), Path(base.out)):
         path = compact_logs.path_of(DOCS / "data/findings" / study.name, config)
         if not path.exists():
             break
@@ -175,7 +206,12 @@ def finished(study: Study, entry: Entry) -> list[Run]:
 
 
 def _base(study: Study) -> TrainConfig:
-    return read_config(shlex.split(study.flags), "benchmarks/findings.py", out=f"runs/{study.name}")
+    return _read(study.flags, study.name)
+
+
+@cache
+def _read(flags: str, name: str) -> TrainConfig:
+    return read_config(shlex.split(flags), "benchmarks/findings.py", out=f"runs/{name}")
 
 
 def results(study: Study) -> Results | None:
@@ -195,10 +231,12 @@ def results(study: Study) -> Results | None:
         if len(found[entry.name]) >= seeds:
             standings.append(standing(entry, found[entry.name][:seeds], runs))
             runs[entry.name] = found[entry.name][:seeds]
-    if apart := of_another_start(standings):
-        raise ValueError(f"study {study.name}: {', '.join(sorted(apart))} began with another model than the others")
     ready = BASELINE in runs and len(runs) > 1
-    return Results(study, _base(study), standings, runs, len(entries), seeds) if ready else None
+    few = [(entry, finished(study, entry, FEW)) for entry in asked(study.further)] if ready else []
+    further = [standing(entry, told, {}) for entry, told in few if len(told) == FEW]
+    if apart := of_another_start([*standings, *further]):
+        raise ValueError(f"study {study.name}: {', '.join(sorted(apart))} began with another model than the others")
+    return Results(study, _base(study), standings, runs, len(entries), seeds, further) if ready else None
 
 
 def cell(mean: float, difference: Difference | None) -> str:

@@ -4,9 +4,10 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from entrostat.about.lineup import Entry
-from llmtrain.studies.baseline import ALIKE, HIGHER, LOWER, crossing, curve, differences
+from llmtrain.studies.baseline import ALIKE, CONFIDENCE, HIGHER, LOWER, crossing, curve, differences
 from llmtrain.studies.comparison import Run
 from llmtrain.studies.standings import Standing
 
@@ -39,6 +40,22 @@ def test_three_entries_share_the_error():
         [entry("ppo", [0.0, 2.0]), entry("low", [-9.0, -7.0]), entry("x", [1.0, 3.0])], "ppo", "reward", 1
     )
     assert alone["low"].half == pytest.approx(3.182446 * sqrt(2))  # 97.5%
+
+
+def test_of_two_entries_with_other_numbers_of_seeds_it_is_students_interval():
+    plain, few = [0.71, 0.79, 0.83, 0.77, 0.78], [0.91, 0.84]
+    only = differences([entry("ppo", plain), entry("steer", few)], "ppo", "reward")["steer"]
+    theirs = stats.ttest_ind(few, plain).confidence_interval(CONFIDENCE)
+    assert only.interval == pytest.approx((theirs.low, theirs.high), rel=1e-12)
+
+
+def test_an_entry_with_fewer_seeds_has_the_wider_interval():
+    """One variance of three entries: squares of deviations 8, 2 and 2 over 3 + 1 + 1 degrees of freedom."""
+    of = [entry("ppo", [0.0, 2.0, -2.0, 0.0]), entry("few", [1.0, 3.0]), entry("same", [4.0, 6.0])]
+    found = differences(of, "ppo", "reward", comparisons=1)
+    width = 2.570582  # t with 5 degrees of freedom, 97.5%
+    assert found["few"].half == pytest.approx(width * sqrt(12 / 5 * (1 / 2 + 1 / 4)))
+    assert found["few"].half == found["same"].half
 
 
 def test_equal_entries_cannot_be_told_apart_with_any_number_of_seeds():

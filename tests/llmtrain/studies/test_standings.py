@@ -55,6 +55,8 @@ def test_another_start_model_is_told_by_its_entropy_before_the_first_step():
         began("kl_ref", 0.522465, 0.516879),
     ]
     assert of_another_start(alike) == set()
+    assert of_another_start([*alike, began("siren", 0.522465)]) == set()  # by the seeds that both have
+    assert of_another_start([*alike, began("siren", 0.516879)]) == {"siren"}
     other, one_seed = began("thermostat", 0.520796, 0.522759), began("aem", 0.522465, 0.522759)
     assert of_another_start([*alike, other, one_seed]) == {"thermostat", "aem"}
     unknown = standing(Entry("epo"), [run([9, 9, 0.5])], {})

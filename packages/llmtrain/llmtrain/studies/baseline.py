@@ -1,7 +1,7 @@
 """Differences between entries and a baseline, with intervals that hold for all entries together.
 
 Runs of one seed part after a few updates, so seeds are not paired. The variance between seeds is pooled over all
-entries, which train the same model with the same seeds.
+entries, which train the same model; an entry may have fewer seeds than another.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class Difference:
     half: float
     """Half the width of its interval."""
     seeds: int
-    """Seeds per entry with which a difference of this size would be told apart."""
+    """Seeds for each of the two with which a difference of this size would be told apart."""
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -46,25 +46,24 @@ def differences(
 
     As many intervals as there are `comparisons`, by default all of these, contain the true differences with
     probability CONFIDENCE together (Student's t, divided by their number as Bonferroni does). Entries with the same
-    training as another count once and are left out. Raises ValueError if there are fewer than two seeds, or no such
-    baseline.
+    training as another count once and are left out. Raises ValueError if an entry has fewer than two seeds, or there is
+    no such baseline.
     """
     from scipy.special import stdtrit
 
     counted = {s.entry.name: s.values[metric] for s in standings if metric in s.values and not s.same_as}
     if baseline not in counted:
         raise ValueError(f"no run of the baseline {baseline}: there are {', '.join(counted) or 'none'}")
-    seeds = counted[baseline].size
-    if seeds < 2:
+    if min(values.size for values in counted.values()) < 2:
         raise ValueError("differences need at least two seeds")
-    freedom = len(counted) * (seeds - 1)
-    variance = float(np.mean([values.var(ddof=1) for values in counted.values()]))
-    others = {name: values for name, values in counted.items() if name != baseline}
-    width = float(stdtrit(freedom, 1 - (1 - CONFIDENCE) / 2 / (comparisons or max(len(others), 1))))
-    half = width * sqrt(2 * variance / seeds)
+    freedom = sum(values.size - 1 for values in counted.values())
+    variance = sum(float(values.var(ddof=1)) * (values.size - 1) for values in counted.values()) / freedom
+    plain = counted.pop(baseline)
+    width = float(stdtrit(freedom, 1 - (1 - CONFIDENCE) / 2 / (comparisons or max(len(counted), 1))))
     found = {}
-    for name, values in others.items():
-        mean = float(values.mean() - counted[baseline].mean())
+    for name, values in counted.items():
+        mean = float(values.mean() - plain.mean())
+        half = width * sqrt(variance * (1 / values.size + 1 / plain.size))
         needed = ceil(2 * variance * (width / mean) ** 2) if mean else 0
         found[name] = Difference(mean, half, needed)
     return found

@@ -74,14 +74,19 @@ def _same(runs: Sequence[Run], others: Sequence[Run]) -> bool:
 
 
 def of_another_start(standings: Sequence[Standing]) -> set[str]:
-    """Return the names of entries whose runs began with another model than those of most entries."""
+    """Return the names of entries whose runs began with another model than those of most entries.
+
+    Entries are compared by the seeds that both have.
+    """
     told = [s for s in standings if s.start and np.isfinite(s.start).all()]
-    alike = {
-        s.entry.name: {other.entry.name for other in told if np.allclose(s.start, other.start, rtol=SAME_START, atol=0)}
-        for s in told
-    }
+    alike = {s.entry.name: {other.entry.name for other in told if _same_start(s, other)} for s in told}
     most = max(alike.values(), key=len, default=set())
     return set(alike) - most
+
+
+def _same_start(one: Standing, other: Standing) -> bool:
+    pairs = zip(one.start, other.start, strict=False)
+    return all(abs(a - b) <= SAME_START * abs(b) for a, b in pairs)
 
 
 def standard_error(standings: Sequence[Standing], metric: str) -> float:
