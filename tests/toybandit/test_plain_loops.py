@@ -118,7 +118,7 @@ def test_bounds_of_the_ratio():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(1, 6))
+@pytest.mark.parametrize("number", [1, 2, *(pytest.param(n, marks=pytest.mark.long) for n in (3, 4, 5))])
 @pytest.mark.parametrize("name", list_controllers())
 def test_every_controller_in_more_environments(name, number):
     assert_equal(Config(controller=name, controller_args=ARGS.get(name, {}), **scene(name, number)), [number, 2**62, 0])

@@ -1,7 +1,6 @@
 """Every claim is on trial; its verdict there is the one that is known, and turns where it should."""
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
@@ -11,12 +10,6 @@ from toybandit.claims.live_case import Condition
 from toybandit.trials import TRIALS
 
 CASES = {name: claim.live for name, claim in CLAIMS.items()}
-
-
-@cache
-def outcomes(name):
-    """Of a claim where it is shown first, and where its verdict turns."""
-    return CASES[name].run(), CASES[name].run(**CASES[name].turned)
 
 
 def test_every_claim_has_a_trial_and_a_statement():
@@ -43,37 +36,38 @@ LONG = (
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in CASES])
 def test_verdict_is_the_known_one_and_turns(name):
+    """Where it is shown first, and where its verdict turns; either outcome can be drawn."""
     case, expected = CASES[name], CLAIMS[name].expected
     known = expected != FAILS
-    start, turned = outcomes(name)
+    start, turned = case.run(), case.run(**case.turned)
     assert start.holds is known, start.verdict
     assert turned.holds is not known, turned.verdict
     assert case.broken(case.start) == []
     broken = case.broken({**case.start, **case.turned})
     if known:  # what turns it is what was assumed, or what the paper should have said
         assert {condition.stated for condition in broken} == {expected == HOLDS}
+    for found in (start, turned):
+        can_be_drawn(found)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in CASES])
-def test_outcome_can_be_drawn(name):
-    for found in outcomes(name):
-        n = len(found.x)
-        assert n == len(found.predicted) == len(found.measured) == len(found.residual) > 1
-        assert all(array.dtype == np.float64 for array in (found.x, found.predicted, found.measured))
-        assert np.isfinite(found.x).all()
-        assert found.x_title
-        assert found.y_title
-        assert found.because.endswith(".")
-        assert not found.names or len(found.names) == n
-        if found.log_x:
-            assert (found.x > 0).all()
-        if not found.points:
-            assert (np.diff(found.x) > 0).all()
+def can_be_drawn(found):
+    n = len(found.x)
+    assert n == len(found.predicted) == len(found.measured) == len(found.residual) > 1
+    assert all(array.dtype == np.float64 for array in (found.x, found.predicted, found.measured))
+    assert np.isfinite(found.x).all()
+    assert found.x_title
+    assert found.y_title
+    assert found.because.endswith(".")
+    assert not found.names or len(found.names) == n
+    if found.log_x:
+        assert (found.x > 0).all()
+    if not found.points:
+        assert (np.diff(found.x) > 0).all()
 
 
 @pytest.mark.parametrize("name", ["thm1-centred", "windup", "law-fit"])
 def test_the_same_values_give_the_same_numbers(name):
-    np.testing.assert_array_equal(CASES[name].run().measured, outcomes(name)[0].measured)
+    np.testing.assert_array_equal(CASES[name].run().measured, CASES[name].run().measured)
 
 
 @pytest.mark.parametrize("name", TRIALS)
