@@ -71,6 +71,27 @@ def test_logs_that_say_too_little(lines: list[dict], word: str) -> None:
         observe(lines)
 
 
+def test_of_rewards_that_are_added_one_is_read_if_it_is_named() -> None:
+    lines = [
+        {**line, "rewards/accuracy/mean": line["reward"], "rewards/format/mean": 1.0, "reward/std": 0.9}
+        for line in steps()
+    ]
+    assert observe(lines).reward == pytest.approx(observe(steps()).reward)
+    added = [{**line, "reward": line["reward"] / 2 + 0.5} for line in lines]
+    with pytest.raises(ValueError, match="made of rewards/accuracy/mean, rewards/format/mean: "):
+        observe(added)
+
+
+@pytest.mark.parametrize(("spread", "fits"), [(np.std([0, 1], ddof=1), True), (0.72, False)])
+def test_a_spread_that_no_share_has(spread: float, fits: bool) -> None:
+    """Of groups of two the sample deviation is at most that of 0 and 1."""
+    if fits:
+        observe(steps(**{"reward/std": spread}))
+    else:
+        with pytest.raises(ValueError, match=r"reward/std is up to 0\.72"):
+            observe(steps(**{"reward/std": spread}))
+
+
 def test_what_the_reward_may_be_is_named() -> None:
     """A reward that adds a format's to the answer's, as in TRL issue 3452."""
     rewards = [{"rewards/hint_reward": 0.7 + i / 100, "rewards/format": 1.0, "reward_std": 0.5} for i in range(16)]

@@ -15,12 +15,18 @@ from ..trajectory import Array, Trajectory
 WINDOWS = 8
 """Windows of the entropy."""
 CORRECT = re.compile(r"acc|correct|reward(?!.*std)|score(?!.*std)", re.IGNORECASE)
+PART = re.compile(r"rewards/(?!.*(?:std|min|max)$).+", re.IGNORECASE)
+"""Metric of one reward function, as TRL and ms-swift log each beside the weighted sum."""
 ENTROPY = re.compile(r"ent|^h$", re.IGNORECASE)
 EVALUATED = re.compile(r"eval/(avg|pass)@([2-9]|[1-9]\d{1,5})")
 MOST_ENTROPY = 13.0
 """Greatest mean entropy of a token, nats: a uniform draw from 440,000 tokens."""
 LOST = 5
 """Steps without a number from which on an entropy is lost, unless they are as many between two numbers."""
+MOST_SPREAD = 0.5**0.5 + 1e-3
+"""Greatest standard deviation of numbers from 0 to 1: that of two, which are 0 and 1."""
+ROUNDED = 1e-3
+"""Difference between two metrics that are one number, rounded in the log."""
 SCALE = 0.05
 """Difference that counts 1, in nats, reward and pass@k."""
 
@@ -92,7 +98,8 @@ def observe(metrics: Sequence[Mapping[str, Any]], *, total: int | None = None, f
     metrics: a line for each step, or for each of several steps, with entrostat's names. total: steps of the whole run,
     by default those logged. first: steps to look at, by default all. Evaluations need not be at steps of the training.
     Raises ValueError on a log that begins late, that has fewer than WINDOWS entropies or loses them, whose entropies,
-    rewards or evaluations are no numbers of that kind, whose reward never changes, or whose temperature moved.
+    rewards or evaluations are no numbers of that kind, whose reward adds up several or never changes, or whose
+    temperature moved.
     """
     steps = np.array([line["step"] for line in metrics if known(line, "entropy")])
     if not len(steps):
@@ -106,19 +113,13 @@ def observe(metrics: Sequence[Mapping[str, Any]], *, total: int | None = None, f
         raise ValueError(f"the entropy is NaN from step {nan[0]} on: --first {end - start} reads the steps before")
     counted = start == steps[0]  # a line is of the step from its number on, not of those up to it
     trained = [line for line in metrics if start <= line["step"] < last + (not counted)]
-    entropy, reward = (numbers_in(trained, name) for name in ("entropy", "reward"))
+    entropy = numbers_in(trained, "entropy")
     if len(entropy) < WINDOWS:
         raise ValueError(
             f"the log has an entropy at {len(entropy)} of {last - start} steps: a forecast needs {WINDOWS}"
         )
     require_between(entropy, 0, MOST_ENTROPY, "entropies", "the mean entropy of a token, nats")
-    if not len(reward):
-        raise ValueError(f"the log has no reward: name it with --reward{such_as(trained)}")
-    all_rewards = [reward, *(numbers_in(trained, f"critic/score/{end}") for end in ("min", "max"))]
-    wanted = f"the share of right answers; name it with --reward{such_as(trained)}"
-    require_between(np.concatenate(all_rewards), 0, 1, "rewards", wanted)
-    if reward.min() == reward.max():
-        raise ValueError(f"the reward is {reward[0]:g} at every step: groups without a signal tell no rule apart")
+    reward = shares(trained)
     if moved := heated(numbers_in(trained, "temperature")):
         raise ValueError(moved)
     k, at, mean, passed = evaluations([line for line in metrics if line["step"] <= last], start)
@@ -132,6 +133,25 @@ def observe(metrics: Sequence[Mapping[str, Any]], *, total: int | None = None, f
         k=k,
         passed=passed,
     )
+
+
+def shares(lines: Sequence[Mapping[str, Any]]) -> Array:
+    """Return the rewards of lines. Raises ValueError unless they may be shares of right answers, which change."""
+    reward, wanted = numbers_in(lines, "reward"), f"the share of right answers; name it with --reward{such_as(lines)}"
+    if not len(reward):
+        raise ValueError(f"the log has no reward: name it with --reward{such_as(lines)}")
+    of_responses = [numbers_in(lines, f"critic/score/{end}") for end in ("min", "max")]
+    require_between(np.concatenate([reward, *of_responses]), 0, 1, "rewards", wanted)
+    parts = parts_of(lines)
+    if parts and not any(same(lines, name, "reward") for name in parts):
+        raise ValueError(f"the reward is made of {', '.join(parts)}: a forecast needs {wanted}")
+    spread = numbers_in(lines, "reward/std").max(initial=0)
+    if spread > MOST_SPREAD and len(parts) < 2:  # with more, it is of their sum
+        said = f"reward/std is up to {spread:.2f}, so rewards are not all from 0 to 1"
+        raise ValueError(f"{said}: a forecast needs {wanted}")
+    if reward.min() == reward.max():
+        raise ValueError(f"the reward is {reward[0]:g} at every step: groups without a signal tell no rule apart")
+    return reward
 
 
 def span(steps: NDArray[np.int64]) -> tuple[int, int]:
@@ -189,6 +209,18 @@ def together(runs: Sequence[Observed]) -> Observed:
         steps=one.steps, total=one.total, k=one.k, evaluated=one.evaluated,
         entropy=entropy, reward=reward, mean=mean, passed=passed,
     )  # fmt: skip
+
+
+def parts_of(lines: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the metrics of the reward functions that are logged."""
+    names = dict.fromkeys(name for line in lines for name in line if PART.fullmatch(name))
+    return [name for name in names if len(numbers_in(lines, name))]
+
+
+def same(lines: Sequence[Mapping[str, Any]], name: str, other: str) -> bool:
+    """Return True if two metrics are equal wherever both are known."""
+    both = [line for line in lines if known(line, name) and known(line, other)]
+    return bool(both) and np.allclose(numbers_in(both, name), numbers_in(both, other), rtol=0, atol=ROUNDED)
 
 
 def such_as(
