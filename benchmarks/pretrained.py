@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from studies import AVERAGE, BASELINE, BEST, DOCS, FEW, REWARD, SCORES, Results, Study, baseline_runs, cell, signed
+from studies import AVERAGE, BASELINE, BEST, DOCS, REWARD, SCORES, Results, Study, baseline_runs, cell, signed
 
 from entrostat.logs.forecast import read as read_forecast
 from llmtrain.studies.baseline import CONFIDENCE, Difference, differences
@@ -217,15 +217,17 @@ def further(found: Results) -> list[str]:
 
 def few(found: Results) -> list[str]:
     """Return the table of the further rules, and the command that trains them."""
-    missing = len(found.study.further) - len(found.further)
-    lines = [f"| further rule | entropy | {' | '.join(SCORES)} |", "|---|---|---|---|---|"]
+    planned = len(found.study.further)
+    missing = planned - len(found.further)
+    some = f"; {missing} of {planned} are not there yet" if missing else ""
+    lines = [f"| further rule | seeds | entropy | {' | '.join(SCORES)} |", "|---|---|---|---|---|---|"]
     against = {metric: found.further_against(metric) for metric in SCORES}
     for one in sorted(found.further, key=lambda one: -one.mean(BEST)):
-        cells = [f"`{one.entry.name}`", f"{one.mean('entropy'):.3f}"]
+        cells = [f"`{one.entry.name}`", str(one.values[BEST].size), f"{one.mean('entropy'):.3f}"]
         cells += [cell(one.mean(metric), against[metric].get(one.entry.name)) for metric in SCORES]
         lines.append(f"| {' | '.join(cells)} |")
-    about = f"""**Further rules**, seeds 0 to {FEW - 1} of each, in intervals of their own that hold for all
-{len(found.study.further)} together{f"; {missing} have not finished" if missing else ""}:"""
+    about = f"""**Further rules** have one or two seeds{some}.
+A difference is from all of GRPO's seeds, with the variance of all rules. These {planned} intervals hold together."""
     return [about, f"    {found.study.further_command}", *(["\n".join(lines)] if found.further else [])]
 
 

@@ -20,7 +20,7 @@ BASELINE = "ppo"
 """GRPO: its advantage with PPO's clipped surrogate."""
 REWARD, AVERAGE, BEST = SCORES = ("reward", "avg@8", "pass@8")
 FEW = 2
-"""Seeds of a study's further rules."""
+"""Upper limit for the seeds of a study's further rules, which may have one."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Study:
     repeating: str = ""
     """Name of the study of the same rules on problems that repeat, if these are seen once."""
     further: tuple[str, ...] = ()
-    """Entries with FEW seeds, compared with the baseline's among themselves."""
+    """Entries with at most FEW seeds, whose intervals hold together, apart from those of the rules."""
 
     @property
     def command(self) -> str:
@@ -167,7 +167,7 @@ class Results:
     seeds: int
     """Number of seeds that count, from seed 0: all of the study's once they are finished."""
     further: list[Standing]
-    """Finished entries of the study's further rules, FEW seeds each."""
+    """Entries of the study's further rules that have a seed, with at most FEW each."""
 
     @property
     def is_complete(self) -> bool:
@@ -233,7 +233,7 @@ def results(study: Study) -> Results | None:
             runs[entry.name] = found[entry.name][:seeds]
     ready = BASELINE in runs and len(runs) > 1
     few = [(entry, finished(study, entry, FEW)) for entry in asked(study.further)] if ready else []
-    further = [standing(entry, told, {}) for entry, told in few if len(told) == FEW]
+    further = [standing(entry, told, {}) for entry, told in few if told]
     if apart := of_another_start([*standings, *further]):
         raise ValueError(f"study {study.name}: {', '.join(sorted(apart))} began with another model than the others")
     return Results(study, _base(study), standings, runs, len(entries), seeds, further) if ready else None

@@ -50,12 +50,13 @@ def test_of_two_entries_with_other_numbers_of_seeds_it_is_students_interval():
 
 
 def test_an_entry_with_fewer_seeds_has_the_wider_interval():
-    """One variance of three entries: squares of deviations 8, 2 and 2 over 3 + 1 + 1 degrees of freedom."""
+    """One variance of all: squares of deviations 8, 2, 2 and 0 over 3 + 1 + 1 + 0 degrees of freedom."""
     of = [entry("ppo", [0.0, 2.0, -2.0, 0.0]), entry("few", [1.0, 3.0]), entry("same", [4.0, 6.0])]
-    found = differences(of, "ppo", "reward", comparisons=1)
+    found = differences([*of, entry("one", [3.0])], "ppo", "reward", comparisons=1)
     width = 2.570582  # t with 5 degrees of freedom, 97.5%
     assert found["few"].half == pytest.approx(width * sqrt(12 / 5 * (1 / 2 + 1 / 4)))
     assert found["few"].half == found["same"].half
+    assert found["one"].half == pytest.approx(width * sqrt(12 / 5 * (1 + 1 / 4)))
 
 
 def test_equal_entries_cannot_be_told_apart_with_any_number_of_seeds():
@@ -79,7 +80,7 @@ def test_under_the_null_one_family_in_twenty_has_a_difference():
 
 
 def test_one_seed_or_no_baseline_is_refused():
-    with pytest.raises(ValueError, match="at least two seeds"):
+    with pytest.raises(ValueError, match="at least two seeds of an entry"):
         differences([entry("ppo", [1.0]), entry("steer", [1.0])], "ppo", "reward")
     with pytest.raises(ValueError, match="no run of the baseline grpo: there are ppo"):
         differences([entry("ppo", [1.0, 2.0])], "grpo", "reward")

@@ -1,7 +1,7 @@
 """Differences between entries and a baseline, with intervals that hold for all entries together.
 
 Runs of one seed part after a few updates, so seeds are not paired. The variance between seeds is pooled over all
-entries, which train the same model; an entry may have fewer seeds than another.
+entries, which train the same model; an entry may have fewer seeds than another, or one.
 """
 
 from collections.abc import Sequence
@@ -46,18 +46,19 @@ def differences(
 
     As many intervals as there are `comparisons`, by default all of these, contain the true differences with
     probability CONFIDENCE together (Student's t, divided by their number as Bonferroni does). Entries with the same
-    training as another count once and are left out. Raises ValueError if an entry has fewer than two seeds, or there is
-    no such baseline.
+    training as another count once and are left out. Raises ValueError if no entry has two seeds, or there is no such
+    baseline.
     """
     from scipy.special import stdtrit
 
     counted = {s.entry.name: s.values[metric] for s in standings if metric in s.values and not s.same_as}
     if baseline not in counted:
         raise ValueError(f"no run of the baseline {baseline}: there are {', '.join(counted) or 'none'}")
-    if min(values.size for values in counted.values()) < 2:
-        raise ValueError("differences need at least two seeds")
     freedom = sum(values.size - 1 for values in counted.values())
-    variance = sum(float(values.var(ddof=1)) * (values.size - 1) for values in counted.values()) / freedom
+    if not freedom:
+        raise ValueError("differences need at least two seeds of an entry")
+    squares = sum(float(np.square(values - values.mean()).sum()) for values in counted.values())
+    variance = squares / freedom
     plain = counted.pop(baseline)
     width = float(stdtrit(freedom, 1 - (1 - CONFIDENCE) / 2 / (comparisons or max(len(counted), 1))))
     found = {}
