@@ -58,14 +58,21 @@ def undisturbed(out: Path) -> None:
     leave(0)
 
 
-def main(out: Path, config: TrainConfig) -> None:
-    """Write OUT/found-<rank>.pt, and two runs that are rolled back."""
+def main(out: Path, *engines: str) -> None:
+    """Write OUT/found-<rank>.pt: what the guard did under these engines."""
     torch.set_num_threads(1)
     ranks = join("cpu")
-    found = {name: updates(engine, ranks, ("limit", "", "nan", "", "inf", "")) for name, engine in ENGINES.items()}
+    found = {name: updates(ENGINES[name], ranks, ("limit", "", "nan", "", "inf", "")) for name in engines}
     torch.save(found, out / f"found-{ranks.rank}.pt")
+    leave(0)
+
+
+def roll_back(out: Path, config: TrainConfig, *stages: str) -> None:
+    """Train a run under each stage that is rolled back."""
+    torch.set_num_threads(1)
+    join("cpu")
     Trainer._train_step = breaks_once(Trainer._train_step)
-    for stage in ("zero1", "zero3"):
+    for stage in stages:
         run = replace(config, out=str(out / stage), engine=STAGES[stage], guard=GuardConfig(non_finite="roll_back"))
         assert train_rank(run, resuming=False) == (0, f"done: {run.out}")
     leave(0)

@@ -152,9 +152,9 @@ def test_responses_that_go_on_are_in_the_checkpoint(runs, name, passes):
     assert sum(line["rollout/passes"] for line in lines) > len(lines)
 
 
-@pytest.mark.slow
+@pytest.mark.long  # test_deepspeed_engine.py has a shorter one
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", [*TWO, *(pytest.param(x, marks=pytest.mark.long) for x in ("zero1", "zero2"))])
+@pytest.mark.parametrize("name", [*TWO, "zero1", "zero2"])
 def test_six_steps_of_two_ranks_are_three_and_three(runs, name):
     pytest.importorskip("deepspeed")
     folder = runs(*TWO, name) / name
