@@ -1,5 +1,7 @@
 """Numbers of a run's start from its log: windows by hand, steps and names, and logs that say too little."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -71,25 +73,35 @@ def test_logs_that_say_too_little(lines: list[dict], word: str) -> None:
         observe(lines)
 
 
-def test_of_rewards_that_are_added_one_is_read_if_it_is_named() -> None:
-    lines = [
-        {**line, "rewards/accuracy/mean": line["reward"], "rewards/format/mean": 1.0, "reward/std": 0.9}
-        for line in steps()
-    ]
-    assert observe(lines).reward == pytest.approx(observe(steps()).reward)
-    added = [{**line, "reward": line["reward"] / 2 + 0.5} for line in lines]
+@pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
+def test_a_reward_of_several_functions_is_refused_whatever_their_weights(weight: float) -> None:
+    """Also where one of them has no weight: it may be the one that judges answers, as in TRL issue 3018."""
+    lines = [{**line, "rewards/accuracy/mean": line["reward"], "rewards/format/mean": 0.9} for line in steps()]
+    for line in lines:
+        line["reward"] = weight * line["reward"] + (1 - weight) * line["rewards/format/mean"]
     with pytest.raises(ValueError, match="made of rewards/accuracy/mean, rewards/format/mean: "):
-        observe(added)
+        observe(lines)
 
 
-@pytest.mark.parametrize(("spread", "fits"), [(np.std([0, 1], ddof=1), True), (0.72, False)])
-def test_a_spread_that_no_share_has(spread: float, fits: bool) -> None:
-    """Of groups of two the sample deviation is at most that of 0 and 1."""
-    if fits:
-        observe(steps(**{"reward/std": spread}))
-    else:
-        with pytest.raises(ValueError, match=r"reward/std is up to 0\.72"):
-            observe(steps(**{"reward/std": spread}))
+@pytest.mark.parametrize(("weight", "message"), [(1.0, None), (0.5, "made of rewards/accuracy/mean: ")])
+def test_a_single_function_must_be_the_reward(weight: float, message: str | None) -> None:
+    lines = [{**line, "reward": weight * line["reward"], "rewards/accuracy/mean": line["reward"]} for line in steps()]
+    with pytest.raises(ValueError, match=message) if message else nullcontext():
+        observe(lines)
+
+
+def test_beside_a_named_reward_others_say_nothing_about_it() -> None:
+    """Scores of -1 and 1, as verl logs them beside the accuracy, and a sum of functions with its deviation."""
+    beside = {"rewards/accuracy": 0.5, "rewards/format": 1.0, "critic/score/min": -1.0, "reward/std": 0.9}
+    assert observe(steps(**beside), named=True).reward == pytest.approx(observe(steps()).reward)
+    with pytest.raises(ValueError, match=r"rewards are between 1\.5 and 1\.5"):
+        observe(steps(reward=1.5), named=True)
+
+
+def test_the_largest_deviation_is_that_of_a_right_and_a_wrong_answer() -> None:
+    observe(steps(**{"reward/std": float(np.std([0, 1], ddof=1))}))
+    with pytest.raises(ValueError, match=r"reward/std is up to 0\.72"):
+        observe(steps(**{"reward/std": 0.72}))
 
 
 def test_what_the_reward_may_be_is_named() -> None:

@@ -98,7 +98,8 @@ def forecast_command(args: Sequence[str]) -> int:
     if path.exists():
         read_forecast(path)  # refuses to write over anything else
     wanted = asked(("grpo", *flags.rules))
-    seen = together([observe(metrics, total=flags.total, first=flags.first) for metrics in read(flags)])
+    named = flags.reward is not None
+    seen = together([observe(one, total=flags.total, first=flags.first, named=named) for one in read(flags)])
     console = Console()
     with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task("environments", total=flags.fits)

@@ -92,11 +92,14 @@ def thirds(values: Array) -> Array:
     return np.array([values[:third].mean(), values[-third:].mean()])
 
 
-def observe(metrics: Sequence[Mapping[str, Any]], *, total: int | None = None, first: int | None = None) -> Observed:
+def observe(
+    metrics: Sequence[Mapping[str, Any]], *, total: int | None = None, first: int | None = None, named: bool = False
+) -> Observed:
     """Return what a run's log says of its start and its first steps.
 
     metrics: a line for each step, or for each of several steps, with entrostat's names. total: steps of the whole run,
-    by default those logged. first: steps to look at, by default all. Evaluations need not be at steps of the training.
+    by default those logged. first: steps to look at, by default all. named: somebody says which metric the reward is.
+    Evaluations need not be at steps of the training.
     Raises ValueError on a log that begins late, that has fewer than WINDOWS entropies or loses them, whose entropies,
     rewards or evaluations are no numbers of that kind, whose reward adds up several or never changes, or whose
     temperature moved.
@@ -119,7 +122,7 @@ def observe(metrics: Sequence[Mapping[str, Any]], *, total: int | None = None, f
             f"the log has an entropy at {len(entropy)} of {last - start} steps: a forecast needs {WINDOWS}"
         )
     require_between(entropy, 0, MOST_ENTROPY, "entropies", "the mean entropy of a token, nats")
-    reward = shares(trained)
+    reward = shares(trained, named)
     if moved := heated(numbers_in(trained, "temperature")):
         raise ValueError(moved)
     k, at, mean, passed = evaluations([line for line in metrics if line["step"] <= last], start)
@@ -135,18 +138,21 @@ def observe(metrics: Sequence[Mapping[str, Any]], *, total: int | None = None, f
     )
 
 
-def shares(lines: Sequence[Mapping[str, Any]]) -> Array:
-    """Return the rewards of lines. Raises ValueError unless they may be shares of right answers, which change."""
+def shares(lines: Sequence[Mapping[str, Any]], named: bool) -> Array:
+    """Return the rewards of lines. Raises ValueError unless they may be shares of right answers, which change.
+
+    named: somebody says which metric they are, so that those beside the logged reward say nothing about them.
+    """
     reward, wanted = numbers_in(lines, "reward"), f"the share of right answers; name it with --reward{such_as(lines)}"
     if not len(reward):
         raise ValueError(f"the log has no reward: name it with --reward{such_as(lines)}")
-    of_responses = [numbers_in(lines, f"critic/score/{end}") for end in ("min", "max")]
-    require_between(np.concatenate([reward, *of_responses]), 0, 1, "rewards", wanted)
-    parts = parts_of(lines)
-    if parts and not any(same(lines, name, "reward") for name in parts):
+    beside = () if named else ("critic/score/min", "critic/score/max")
+    require_between(np.concatenate([reward, *(numbers_in(lines, name) for name in beside)]), 0, 1, "rewards", wanted)
+    parts = [] if named else parts_of(lines)
+    if len(parts) > 1 or any(not same(lines, name, "reward") for name in parts):
         raise ValueError(f"the reward is made of {', '.join(parts)}: a forecast needs {wanted}")
-    spread = numbers_in(lines, "reward/std").max(initial=0)
-    if spread > MOST_SPREAD and len(parts) < 2:  # with more, it is of their sum
+    spread = 0 if named else numbers_in(lines, "reward/std").max(initial=0)
+    if spread > MOST_SPREAD:
         said = f"reward/std is up to {spread:.2f}, so rewards are not all from 0 to 1"
         raise ValueError(f"{said}: a forecast needs {wanted}")
     if reward.min() == reward.max():
