@@ -195,7 +195,7 @@ def baseline_runs(study: Study) -> list[Run]:
 
 def finished(study: Study, entry: Entry, seeds: int | None = None) -> list[Run]:
     """Return the finished runs of an entry, from seed 0 to the first that is missing. seeds: at most; the study's."""
-    base = _base(study)
+    base = _base(study.flags, study.name)
     found = []
     for config in configurations(base, entry, range(seeds or study.seeds), Path(base.out)):
         path = compact_logs.path_of(DOCS / "data/findings" / study.name, config)
@@ -205,12 +205,8 @@ def finished(study: Study, entry: Entry, seeds: int | None = None) -> list[Run]:
     return found
 
 
-def _base(study: Study) -> TrainConfig:
-    return _read(study.flags, study.name)
-
-
 @cache
-def _read(flags: str, name: str) -> TrainConfig:
+def _base(flags: str, name: str) -> TrainConfig:
     return read_config(shlex.split(flags), "benchmarks/findings.py", out=f"runs/{name}")
 
 
@@ -231,12 +227,13 @@ def results(study: Study) -> Results | None:
         if len(found[entry.name]) >= seeds:
             standings.append(standing(entry, found[entry.name][:seeds], runs))
             runs[entry.name] = found[entry.name][:seeds]
-    ready = BASELINE in runs and len(runs) > 1
-    few = [(entry, finished(study, entry, FEW)) for entry in asked(study.further)] if ready else []
+    if BASELINE not in runs or len(runs) < 2:
+        return None
+    few = [(entry, finished(study, entry, FEW)) for entry in asked(study.further)]
     further = [standing(entry, told, {}) for entry, told in few if told]
     if apart := of_another_start([*standings, *further]):
         raise ValueError(f"study {study.name}: {', '.join(sorted(apart))} began with another model than the others")
-    return Results(study, _base(study), standings, runs, len(entries), seeds, further) if ready else None
+    return Results(study, _base(study.flags, study.name), standings, runs, len(entries), seeds, further)
 
 
 def cell(mean: float, difference: Difference | None) -> str:

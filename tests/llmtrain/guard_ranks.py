@@ -67,14 +67,13 @@ def main(out: Path, *engines: str) -> None:
     leave(0)
 
 
-def roll_back(out: Path, config: TrainConfig, *stages: str) -> None:
-    """Train a run under each stage that is rolled back."""
+def roll_back(out: Path, config: TrainConfig, stage: str) -> None:
+    """Train a run under a ZeRO stage that is rolled back, in OUT/<stage>."""
     torch.set_num_threads(1)
     join("cpu")
     Trainer._train_step = breaks_once(Trainer._train_step)
-    for stage in stages:
-        run = replace(config, out=str(out / stage), engine=STAGES[stage], guard=GuardConfig(non_finite="roll_back"))
-        assert train_rank(run, resuming=False) == (0, f"done: {run.out}")
+    run = replace(config, out=str(out / stage), engine=STAGES[stage], guard=GuardConfig(non_finite="roll_back"))
+    assert train_rank(run, resuming=False) == (0, f"done: {run.out}")
     leave(0)
 
 

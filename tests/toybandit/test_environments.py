@@ -43,7 +43,6 @@ def test_named_environments_are_what_they_are_said_to_be():
     assert average.argmax() == 0
 
 
-@pytest.mark.slow
 @pytest.mark.long
 def test_entropy_leads_out_of_the_trap_and_larger_groups_do_not():
     """Share of states in which the rare arm is likelier than the tempting one, after as many rollouts."""

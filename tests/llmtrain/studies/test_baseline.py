@@ -42,7 +42,7 @@ def test_three_entries_share_the_error():
     assert alone["low"].half == pytest.approx(3.182446 * sqrt(2))  # 97.5%
 
 
-def test_of_two_entries_with_other_numbers_of_seeds_it_is_students_interval():
+def test_two_entries_with_different_numbers_of_seeds_have_students_interval():
     plain, few = [0.71, 0.79, 0.83, 0.77, 0.78], [0.91, 0.84]
     only = differences([entry("ppo", plain), entry("steer", few)], "ppo", "reward")["steer"]
     theirs = stats.ttest_ind(few, plain).confidence_interval(CONFIDENCE)
