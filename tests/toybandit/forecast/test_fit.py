@@ -1,8 +1,11 @@
 """The search for an environment: it finds one like a run, the same each time, and keeps what is fixed."""
 
+import warnings
+
 import numpy as np
 import pytest
 
+from entrostat import CompositionWarning
 from toybandit import Config, simulate
 from toybandit.forecast.fit import LOGITS, draw, fit, like, vary
 from toybandit.forecast.observed import Observed, thirds, windows
@@ -31,6 +34,17 @@ def test_a_search_comes_near_and_repeats() -> None:
     blind = [fit(SEEN, tries=1, seed=seed, fixed=FIXED).distance for seed in range(9)]
     assert many.distance < 0.2 * np.median(blind)
     assert fit(SEEN, tries=60, fixed=FIXED) == many
+
+
+def test_a_search_says_nothing_of_its_own_simulations() -> None:
+    """A policy so sharp that tokens one after another are certain; in a run they would look like padding."""
+    sharp = {"arms": 4, "features": 8, "length": 1, "coupling": 0.0, "logit_std": 9.0, "skill": 4.0, "right_arms": 1}
+    config = {**FIXED, **sharp, "predictable": 0.0, "right_tilt": 0.0, "lr": 0.5, "branching": 1}
+    with pytest.warns(CompositionWarning, match="log-probability of exactly 0"):
+        simulate(Config(env="features", **config), range(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit(SEEN, tries=1, fixed=config)
 
 
 def test_what_is_fixed_stays() -> None:

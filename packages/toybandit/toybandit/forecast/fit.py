@@ -1,15 +1,20 @@
 """Environments that do what a run did: a random search over the numbers of `features`, then around the best."""
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log
 from typing import Any
 
 import numpy as np
 
+from entrostat import CompositionWarning
+from entrostat.controllers.thermostat import ThermostatWarning
+
 from ..config import Config
 from ..environments import ENVIRONMENTS
 from ..simulator import simulate
+from ..trajectory import Trajectory
 from .observed import Observed
 
 TRIES = 300
@@ -61,7 +66,7 @@ def fit(observed: Observed, *, tries: int = TRIES, seed: int = 0, fixed: Mapping
         else:
             numbers = vary(found[random.integers(min(BEST, len(found)))][2], random, most)
         try:
-            run = simulate(replace(base, **{**numbers, **(fixed or {})}), SEEDS)
+            run = tried(replace(base, **{**numbers, **(fixed or {})}), SEEDS)
         except ValueError:
             continue  # numbers that do not go together, such as more right arms than arms
         distance = observed.distance(run)
@@ -70,6 +75,14 @@ def fit(observed: Observed, *, tries: int = TRIES, seed: int = 0, fixed: Mapping
     if not found:
         raise ValueError("no environment could be simulated: a number that is fixed makes all diverge")
     return Fit(replace(base, **{**found[0][2], **(fixed or {})}), found[0][0])
+
+
+def tried(config: Config, seeds: Sequence[int]) -> Trajectory:
+    """Return a simulation, without warnings of its controllers: they are not about the run that is forecast."""
+    with warnings.catch_warnings():
+        for of_one_run in (CompositionWarning, ThermostatWarning):
+            warnings.simplefilter("ignore", of_one_run)
+        return simulate(config, seeds)
 
 
 def draw(random: np.random.Generator, entropy: float) -> dict[str, Any]:

@@ -1,20 +1,16 @@
 """Results of rules in fitted environments: what each reaches on held-out prompts, and against plain GRPO."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import log
 
 import numpy as np
 
-from entrostat import CompositionWarning
 from entrostat.about.lineup import Entry
-from entrostat.controllers.thermostat import ThermostatWarning
 
 from ..config import Config
-from ..simulator import simulate
 from ..trajectory import Array
-from .fit import Fit
+from .fit import Fit, tried
 
 LAST = 3
 """Evaluations at the end whose mean counts."""
@@ -62,9 +58,6 @@ def of_entry(entry: Entry, environment: Config, target: float | None) -> Config:
 
 def results(config: Config, seeds: Sequence[int], k: int) -> tuple[Array, Array, Array]:
     """Return the late held-out reward, held-out pass@k and entropy of a simulation, (seeds,) each."""
-    with warnings.catch_warnings():
-        for of_one_run in (CompositionWarning, ThermostatWarning):  # not about the run that is forecast
-            warnings.simplefilter("ignore", of_one_run)
-        run = simulate(config, seeds)
+    run = tried(config, seeds)
     assert run.held_out is not None
     return run.held_out.pass_at(1)[:, -LAST:].mean(1), run.held_out.pass_at(k)[:, -LAST:].mean(1), run.entropy_held
