@@ -104,6 +104,54 @@ def test_the_largest_deviation_is_that_of_a_right_and_a_wrong_answer() -> None:
         observe(steps(**{"reward/std": 0.72}))
 
 
+@pytest.mark.parametrize("name", ["thermostat/target", "actor/entropic/alpha", "clip_cov/dropped", "entropy_coef"])
+def test_a_run_under_a_controller_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"the log has {name}, so the run was under a controller"):
+        observe(steps(**{name: 0.01}))
+
+
+def test_a_bonus_that_never_acts_is_no_controller() -> None:
+    assert observe(steps(entropy_coef=0.0)).reward == pytest.approx(observe(steps()).reward)
+
+
+@pytest.mark.parametrize(("name", "value"), [("train/num_gen_batches", 3), ("dynamic_filtering_pass_rate", 40.0)])
+def test_the_reward_of_kept_groups_is_not_used(name: str, value: float) -> None:
+    """verl's DAPO and OpenRLHF log the mean over the groups that they train on; verl's recipe pays -1 and 1."""
+    lines = [{**line, "reward": 2 * line["reward"] - 1} for line in steps(**{name: value})]
+    with pytest.raises(ValueError, match=f"{name} .* needs evaluations .*--reward"):
+        observe(lines)
+    lines[0] |= {"eval/avg@8": 0.1}
+    seen = observe(lines)
+    assert np.isnan(seen.reward).all()
+    assert seen.mean == pytest.approx([0.1])
+    assert any(name in doubt for doubt in seen.doubts)
+    named = observe([{**line, **{name: value}} for line in steps()], named=True)  # somebody knows what it is
+    assert named.reward == pytest.approx(observe(steps()).reward)
+    assert not named.doubts
+
+
+@pytest.mark.parametrize(("name", "value"), [("train/num_gen_batches", 1), ("dynamic_filtering_pass_rate", 100.0)])
+def test_a_filter_that_drops_nothing(name: str, value: float) -> None:
+    seen = observe(steps(**{name: value}))
+    assert np.isfinite(seen.reward).all()
+    assert not seen.doubts
+
+
+def test_a_penalty_is_told() -> None:
+    assert not observe(steps(**{"actor/kl_coef": 0.0})).doubts
+    (told,) = together([observe(steps(**{"actor/kl_coef": 0.01}))] * 2).doubts
+    assert "actor/kl_coef 0.01" in told
+
+
+def test_avg_and_pass_of_other_k() -> None:
+    """As where 16 responses are averaged and pass@8 is calculated from them."""
+    lines = steps(**{"eval/avg@16": 0.4, "eval/pass@8": 0.6, "eval/pass@4": 0.5, "eval/avg@2": 0.3})
+    seen = observe(lines)
+    assert seen.k == 8
+    np.testing.assert_allclose(seen.mean, 0.4)
+    np.testing.assert_allclose(seen.passed, 0.6)
+
+
 def test_what_the_reward_may_be_is_named() -> None:
     """A reward that adds a format's to the answer's, as in TRL issue 3452."""
     rewards = [{"rewards/hint_reward": 0.7 + i / 100, "rewards/format": 1.0, "reward_std": 0.5} for i in range(16)]

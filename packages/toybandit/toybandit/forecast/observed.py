@@ -1,15 +1,17 @@
 """The start and the first steps of a run, as the numbers that an environment is fitted to."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from entrostat import list_controllers
 from entrostat.logs.doubts import heated
 
+from ..run import PLAIN, SAME
 from ..trajectory import Array, Trajectory
 
 WINDOWS = 8
@@ -19,6 +21,12 @@ PART = re.compile(r"rewards/(?!.*(?:std|min|max)$).+", re.IGNORECASE)
 """Metric of one reward function, as TRL and ms-swift log each beside the weighted sum."""
 ENTROPY = re.compile(r"ent|^h$", re.IGNORECASE)
 EVALUATED = re.compile(r"eval/(avg|pass)@([2-9]|[1-9]\d{1,5})")
+BONUS = "entropy_coef"
+"""Coefficient of TRL's own entropy bonus."""
+PENALTIES = ("actor/kl_coef", "actor/reward_kl_penalty_coeff")
+"""Coefficients of verl's KL penalties, in the loss and in the reward."""
+GENERATED, PASSED_ON = "train/num_gen_batches", "dynamic_filtering_pass_rate"
+"""Batches that verl's DAPO sampled for a step, and the groups that OpenRLHF kept, %. Their reward is of those kept."""
 MOST_ENTROPY = 13.0
 """Greatest mean entropy of a token, nats: a uniform draw from 440,000 tokens."""
 LOST = 5
@@ -46,10 +54,12 @@ class Observed:
     evaluated: Array
     """Shares of the steps at which held-out problems were evaluated, (n,)."""
     mean: Array
-    """avg@k there, (n,)."""
+    """Share of right answers there, (n,): avg@k, whose k may be another."""
     k: int
     passed: Array
     """pass@k there, (n,)."""
+    doubts: tuple[str, ...] = ()
+    """What the reader of a forecast must know of the log, a sentence each."""
 
     @property
     def numbers(self) -> Array:
@@ -122,20 +132,60 @@ def observe(
             f"the log has an entropy at {len(entropy)} of {last - start} steps: a forecast needs {WINDOWS}"
         )
     require_between(entropy, 0, MOST_ENTROPY, "entropies", "the mean entropy of a token, nats")
-    reward = shares(trained, named)
+    refuse_controlled(trained)
+    kept = "" if named else of_kept_groups(trained)
+    reward = np.full(2, np.nan) if kept else thirds(shares(trained, named))
     if moved := heated(numbers_in(trained, "temperature")):
         raise ValueError(moved)
     k, at, mean, passed = evaluations([line for line in metrics if line["step"] <= last], start)
+    if kept and not np.isfinite(mean).any():
+        raise ValueError(
+            f"{kept}: a forecast needs evaluations (eval/avg@k), or the share of right answers among all responses; "
+            f"name it with --reward{such_as(trained)}"
+        )
     return Observed(
         steps=last - start,
         total=total or end - start,
         entropy=windows(entropy, WINDOWS),
-        reward=thirds(reward),
+        reward=reward,
         evaluated=(at - start).clip(0) / (last - start),
         mean=mean,
         k=k,
         passed=passed,
+        doubts=tuple(doubts(trained, kept)),
     )
+
+
+def refuse_controlled(lines: Sequence[Mapping[str, Any]]) -> None:
+    """Raise ValueError if a run logged the numbers of a controller, or has an entropy bonus of TRL's own."""
+    rules = {*list_controllers()} - {*SAME}
+    names = dict.fromkeys(name for line in lines for name in line)
+    found = [name for name in names if rules & {*name.split("/")[:-1]}]
+    found += [BONUS] if numbers_in(lines, BONUS).any() else []
+    if found:
+        raise ValueError(
+            f"the log has {', '.join(found[:3])}, so the run was under a controller: a forecast starts from one "
+            f"under plain {PLAIN}"
+        )
+
+
+def of_kept_groups(lines: Sequence[Mapping[str, Any]]) -> str:
+    """Return why the reward is of the groups with a signal alone, whose share of right answers hardly moves; or ""."""
+    sampled, share = numbers_in(lines, GENERATED), numbers_in(lines, PASSED_ON)
+    if sampled.max(initial=1) > 1:
+        return f"the reward is of the groups that dynamic sampling kept ({GENERATED} is up to {sampled.max():g})"
+    if share.min(initial=100) < 100:
+        return f"the reward is of the groups that dynamic sampling kept ({PASSED_ON} is down to {share.min():.3g}%)"
+    return ""
+
+
+def doubts(lines: Sequence[Mapping[str, Any]], kept: str) -> Iterator[str]:
+    """Yield what the reader of a forecast must know of a log. kept: result of `of_kept_groups`."""
+    if kept:
+        yield f"warning: {kept}, so the environments are fitted without it"
+    for name in PENALTIES:
+        if (coefficient := numbers_in(lines, name).max(initial=0)) > 0:
+            yield f"warning: the run has a KL penalty ({name} {coefficient:g}), which GRPO in the environments lacks"
 
 
 def shares(lines: Sequence[Mapping[str, Any]], named: bool) -> Array:
@@ -174,19 +224,23 @@ def span(steps: NDArray[np.int64]) -> tuple[int, int]:
 
 
 def evaluations(lines: Sequence[Mapping[str, Any]], start: int) -> tuple[int, Array, Array, Array]:
-    """Return k, and the steps, avg@k and pass@k of evaluations: the last before the start, and those after it.
+    """Return k, and the steps, the mean and pass@k of evaluations: the last before the start, and those after it.
 
+    The mean is avg@k of the largest k that is logged, since all avg@k have one expectation; pass@k has its own k.
     Raises ValueError on numbers that are no shares, and if avg@k is above pass@k.
     """
-    k = max((int(found[2]) for line in lines for name in line if (found := EVALUATED.fullmatch(name))), default=0)
-    names = f"eval/avg@{k}", f"eval/pass@{k}"
+    ks = {"avg": 0, "pass": 0}
+    for found in filter(None, map(EVALUATED.fullmatch, dict.fromkeys(name for line in lines for name in line))):
+        ks[found[1]] = max(ks[found[1]], int(found[2]))
+    k = ks["pass"] or ks["avg"]
+    names = f"eval/avg@{ks['avg']}", f"eval/pass@{ks['pass']}"
     shown = [line for line in lines if any(known(line, name) for name in names)]
     later = [*(line["step"] for line in shown[1:]), start + 1]
     shown = [line for line, after in zip(shown, later, strict=False) if line["step"] >= start or after > start]
     mean, passed = (np.array([number(line, name) for line in shown], dtype=np.float64) for name in names)
     for name, values in zip(names, (mean, passed), strict=True):
         require_between(values[np.isfinite(values)], 0, 1, name, "shares of right answers")
-    if (mean > passed + 1e-6).any():
+    if ks["avg"] == ks["pass"] and (mean > passed + 1e-6).any():
         raise ValueError(f"eval/avg@{k} is above eval/pass@{k}, which cannot be: one of them has another meaning")
     return k or 8, np.array([line["step"] for line in shown], dtype=np.float64), mean, passed
 
@@ -211,10 +265,8 @@ def together(runs: Sequence[Observed]) -> Observed:
     entropy, reward, mean, passed = (
         np.mean([getattr(run, name) for run in runs], 0) for name in ("entropy", "reward", "mean", "passed")
     )
-    return Observed(
-        steps=one.steps, total=one.total, k=one.k, evaluated=one.evaluated,
-        entropy=entropy, reward=reward, mean=mean, passed=passed,
-    )  # fmt: skip
+    said = dict.fromkeys(doubt for run in runs for doubt in run.doubts)
+    return replace(one, entropy=entropy, reward=reward, mean=mean, passed=passed, doubts=tuple(said))
 
 
 def parts_of(lines: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -76,17 +76,18 @@ def told(value: float, error: float, like: bool = True) -> str:
 def notes(seen: Observed, fits: Sequence[Fit]) -> list[str]:
     """Return sentences: what was read, how like it the environments are, and how often such forecasts were right."""
     off = distances(seen, fits)
+    reward = "" if np.isnan(seen.reward).any() else f"reward {seen.reward[0]:.2f} → {seen.reward[1]:.2f}, "
     lines = [
         f"read: {seen.steps} of {seen.total} steps, entropy {seen.entropy[0]:.2f} → {seen.entropy[-1]:.2f} nats, "
-        f"reward {seen.reward[0]:.2f} → {seen.reward[1]:.2f}, {len(seen.passed)} evaluations",
+        f"{reward}{len(seen.passed)} evaluations",
         f"environments: {len(fits)}, off by {min(off):.3f} to {max(off):.3f} "
         f"(root mean square of {known(seen)} numbers)",
     ]
     if not alike(seen, fits):
         lines.append("warning: no environment does what this run did, so the order says nothing about it")
-    if not len(seen.passed):
-        lines.append("warning: without evaluations on held-out problems, pass@k rests on entropy and reward alone")
-    return [*lines, past()]
+    if not np.isfinite(seen.passed).any():
+        lines.append("warning: without pass@k on held-out problems in the log, its forecast rests on the rest alone")
+    return [*lines, *seen.doubts, past()]
 
 
 def past() -> str:
