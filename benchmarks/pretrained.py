@@ -7,7 +7,7 @@ The runs and their table are those of `constraints` in studies.py; findings.py p
 
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import sqrt
 from pathlib import Path
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from studies import AVERAGE, BASELINE, BEST, DOCS, REWARD, SCORES, Results, Study, baseline_runs, cell, signed
 
 from entrostat.logs.forecast import read as read_forecast
+from entrostat.numbers.correlation import spearman
 from llmtrain.studies.baseline import CONFIDENCE, Difference, differences
 from llmtrain.studies.comparison import Run
 from llmtrain.studies.standings import Standing
@@ -29,6 +30,8 @@ PILOT = 4
 """Upper limit for the seeds of GRPO from which the power is calculated."""
 SENSE = DOCS / "data" / "sense.json"
 FORECAST = DOCS / "data" / "forecast_constraints.json"
+FEWEST = 4
+"""Outcomes from which a forecast is judged."""
 RATES = DOCS / "data" / "findings" / "constraints_rates"
 """Compact logs of GRPO under other learning rates: lr=<rate>/100.json.gz."""
 AGAIN = DOCS / "data" / "findings" / "constraints_again"
@@ -159,7 +162,7 @@ def forecast(found: Results | None) -> list[str]:
     made = read_forecast(FORECAST)
     against = {metric: found.against(metric) | found.further_against(metric) if found else {} for metric in SCORES}
     lines = [f"| rule | {AVERAGE}, forecast | outcome | {BEST}, forecast | outcome |", "|---|---|---|---|---|"]
-    signs: dict[str, list[bool]] = {AVERAGE: [], BEST: []}
+    pairs: dict[str, list[tuple[float, float]]] = {AVERAGE: [], BEST: []}
     for rule in made["rules"]:
         if rule["rule"] == PLAIN:
             continue
@@ -167,15 +170,30 @@ def forecast(found: Results | None) -> list[str]:
         for name, metric in (("reward", AVERAGE), ("pass", BEST)):
             gain = against[metric].get(rule["rule"])
             cells += [f"{rule[name][1]:+.3f} ±{rule[name][2]:.3f}", signed(gain) if gain else ""]
-            signs[metric] += [gain.mean * rule[name][1] > 0] if gain else []
+            pairs[metric] += [(rule[name][1], gain.mean)] if gain else []
         lines.append(f"| {' | '.join(cells)} |")
     about = f"""**Forecast**, made before any other rule ran, by `toybandit forecast` from GRPO's pilot runs
 ({made["steps"]} steps): differences from GRPO at the end, ± two standard errors over its environments."""
     notes, table = "\n".join(f"- {note}" for note in made["notes"]), "\n".join(lines)
-    if not signs[BEST]:
-        return [about, notes, table]
+    return [about, notes, table, *([was_right(pairs)] if len(pairs[BEST]) >= FEWEST else [])]
+
+
+def was_right(pairs: Mapping[str, Sequence[tuple[float, float]]]) -> str:
+    """Return how many signs, and how much of the order, were as forecast, from (forecast, outcome) of the rules."""
+    signs = {metric: [told * found > 0 for told, found in each] for metric, each in pairs.items()}
     right = " and ".join(f"{sum(of)} of {len(of)} in {metric}" for metric, of in signs.items())
-    return [about, notes, table, f"The sign of the difference was as forecast in {right}; chance would give half."]
+    order = ", ".join(f"{spearman(*zip(*each, strict=True)):+.2f} in {metric}" for metric, each in pairs.items())
+    return f"""The sign of the difference was as forecast in {right}. Chance would give half, but all
+differences share GRPO's mean, so they tend to have one sign. The order of the rules does not depend on that mean: the
+rank correlation of forecast and outcome is {order};
+95% of random orders stay within ±{by_chance(len(pairs[BEST])):.2f}."""
+
+
+def by_chance(count: int) -> float:
+    """Return the limit that the rank correlation of 95% of random orders of so many rules stays within."""
+    random, ranks = np.random.default_rng(0), np.arange(count)
+    found = [spearman(ranks, random.permutation(ranks)) for _ in range(2000)]
+    return float(np.quantile(np.abs(found), 0.95))
 
 
 def rates() -> str:
