@@ -55,6 +55,15 @@ def test_what_speaks_against_a_run_is_said_with_its_metric_and_its_target(tmp_pa
     assert "target 0.4 nats" in said
 
 
+def test_the_reward_of_kept_groups_is_not_to_be_fitted(tmp_path):
+    log = RunLog(tmp_path, {}, seed=0)
+    for step, h in enumerate(FALLING):
+        log.log(step, {"entropy": h, "reward": B - A * np.exp(h), "solved": 1 - h / 2, "train/num_gen_batches": 3})
+    log.close()
+    assert "Do not use this fit: the reward is of the groups" in fit_run(Run.read(tmp_path), share=0.5).warnings[0]
+    assert not any("groups" in text for text in fit_run(Run.read(tmp_path), "solved", share=0.5).warnings)
+
+
 def test_few_points(tmp_path):
     found = fit_run(write(tmp_path / "x", FALLING[:10], -FALLING[:10]))
     assert any("only 10 points" in text for text in found.warnings)

@@ -21,6 +21,8 @@ FEW = 20
 """Number of points below which a fit is a guess."""
 HEATED = 1.05
 """Ratio of the highest to the lowest sampling temperature from which on entropies are not compared."""
+GENERATED, PASSED_ON = "train/num_gen_batches", "dynamic_filtering_pass_rate"
+"""Batches that verl's DAPO sampled for a step; share of its groups that OpenRLHF kept, %."""
 
 
 def doubts(
@@ -61,6 +63,25 @@ def heated(temperature: ArrayLike) -> str:
         f"the sampling temperature moved from {heat[0]:.3g} to {heat[-1]:.3g}, and the entropy is that of the samples: "
         "it rises and falls with the temperature alone"
     )
+
+
+def of_kept_groups(sampled: ArrayLike, share: ArrayLike) -> str:
+    """Return why a run's reward is of the groups with a signal alone; "" if it may be of all.
+
+    The mean over groups that are neither all right nor all wrong hardly moves while the model learns.
+
+    Args:
+        sampled: values of GENERATED (n,); above 1 groups were dropped and others sampled.
+        share: values of PASSED_ON (n,).
+    """
+    batches, percent = np.asarray(sampled, dtype=np.float64), np.asarray(share, dtype=np.float64)
+    if batches.max(initial=1) > 1:
+        found = f"{GENERATED} is up to {batches.max():g}"
+    elif percent.min(initial=100) < 100:
+        found = f"{PASSED_ON} is down to {percent.min():.3g}%"
+    else:
+        return ""
+    return f"the reward is of the groups that dynamic sampling kept ({found})"
 
 
 def _few(law: Law) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from entrostat import list_controllers
-from entrostat.logs.doubts import heated
+from entrostat.logs.doubts import GENERATED, PASSED_ON, heated, of_kept_groups
 
 from ..run import PLAIN, SAME
 from ..trajectory import Array, Trajectory
@@ -25,8 +25,6 @@ BONUS = "entropy_coef"
 """Coefficient of TRL's own entropy bonus."""
 PENALTIES = ("actor/kl_coef", "actor/reward_kl_penalty_coeff")
 """Coefficients of verl's KL penalties, in the loss and in the reward."""
-GENERATED, PASSED_ON = "train/num_gen_batches", "dynamic_filtering_pass_rate"
-"""Batches that verl's DAPO sampled for a step, and the groups that OpenRLHF kept, %. Their reward is of those kept."""
 MOST_ENTROPY = 13.0
 """Greatest mean entropy of a token, nats: a uniform draw from 440,000 tokens."""
 LOST = 5
@@ -133,7 +131,7 @@ def observe(
         )
     require_between(entropy, 0, MOST_ENTROPY, "entropies", "the mean entropy of a token, nats")
     refuse_controlled(trained)
-    kept = "" if named else of_kept_groups(trained)
+    kept = "" if named else of_kept_groups(numbers_in(trained, GENERATED), numbers_in(trained, PASSED_ON))
     reward = np.full(2, np.nan) if kept else thirds(shares(trained, named))
     if moved := heated(numbers_in(trained, "temperature")):
         raise ValueError(moved)
@@ -167,16 +165,6 @@ def refuse_controlled(lines: Sequence[Mapping[str, Any]]) -> None:
             f"the log has {', '.join(found[:3])}, so the run was under a controller: a forecast starts from one "
             f"under plain {PLAIN}"
         )
-
-
-def of_kept_groups(lines: Sequence[Mapping[str, Any]]) -> str:
-    """Return why the reward is of the groups with a signal alone, whose share of right answers hardly moves; or ""."""
-    sampled, share = numbers_in(lines, GENERATED), numbers_in(lines, PASSED_ON)
-    if sampled.max(initial=1) > 1:
-        return f"the reward is of the groups that dynamic sampling kept ({GENERATED} is up to {sampled.max():g})"
-    if share.min(initial=100) < 100:
-        return f"the reward is of the groups that dynamic sampling kept ({PASSED_ON} is down to {share.min():.3g}%)"
-    return ""
 
 
 def doubts(lines: Sequence[Mapping[str, Any]], kept: str) -> Iterator[str]:
