@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from scipy.stats import spearmanr
 
 from entrostat import make
 
@@ -49,3 +50,17 @@ def test_every_number_of_a_table_has_an_error(page):
 def test_the_default_mode_is_the_one_that_the_study_of_a_pretrained_model_chooses():
     (chosen,) = re.findall(r"the default is `(\w+)`", (DOCS / "findings.md").read_text(encoding="utf-8"))
     assert make("thermostat", target=0.5).parts[0].mode == chosen
+
+
+def test_how_often_the_forecast_of_the_pretrained_study_was_right():
+    """Signs and rank correlations, from the page's own table: rule, and forecast and outcome of two scores."""
+    page = (DOCS / "findings.md").read_text(encoding="utf-8")
+    table, _, said = page.partition("**Forecast**")[2].partition("The sign of the difference was as forecast in ")
+    cells = [[re.findall(r"[+-]\d\.\d+", cell)[:1] for cell in row.split("|")[2:6]] for row in table.splitlines()]
+    rows = [[float(cell) for (cell,) in row] for row in cells if len(row) == 4 and all(row)]
+    said = " ".join(said.partition("\n\n")[0].split())
+    for name, forecast, outcome in (("avg@8", 0, 1), ("pass@8", 2, 3)):
+        right = sum(row[forecast] * row[outcome] > 0 for row in rows)
+        assert f"{right} of {len(rows)} in {name}" in said
+        rho = spearmanr([row[forecast] for row in rows], [row[outcome] for row in rows]).statistic
+        assert float(re.search(rf"([+-]\d\.\d+) in {name}", said)[1]) == pytest.approx(rho, abs=0.006)
