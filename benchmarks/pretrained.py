@@ -237,7 +237,7 @@ def few(found: Results) -> list[str]:
     """Return the table of the further rules, and the command that trains them."""
     planned = len(found.study.further)
     missing = planned - len(found.further)
-    some = f"; {missing} of {planned} are not there yet" if missing else ""
+    some = f"; {missing} of {planned} {'is' if missing == 1 else 'are'} not there yet" if missing else ""
     lines = [f"| further rule | seeds | entropy | {' | '.join(SCORES)} |", "|---|---|---|---|---|---|"]
     against = {metric: found.further_against(metric) for metric in SCORES}
     for one in sorted(found.further, key=lambda one: -one.mean(BEST)):

@@ -59,8 +59,12 @@ def test_how_often_the_forecast_of_the_pretrained_study_was_right():
     cells = [[re.findall(r"[+-]\d\.\d+", cell)[:1] for cell in row.split("|")[2:6]] for row in table.splitlines()]
     rows = [[float(cell) for (cell,) in row] for row in cells if len(row) == 4 and all(row)]
     said = " ".join(said.partition("\n\n")[0].split())
+    chance, limits = float(re.search(r"stay within ±(\d\.\d+)", said)[1]), (DOCS / "predict.md").read_text("utf-8")
+    beyond = []
     for name, forecast, outcome in (("avg@8", 0, 1), ("pass@8", 2, 3)):
         right = sum(row[forecast] * row[outcome] > 0 for row in rows)
         assert f"{right} of {len(rows)} in {name}" in said
         rho = spearmanr([row[forecast] for row in rows], [row[outcome] for row in rows]).statistic
         assert float(re.search(rf"([+-]\d\.\d+) in {name}", said)[1]) == pytest.approx(rho, abs=0.006)
+        beyond += [name] if rho > chance else []
+    assert ("Its order [cannot be told from\n  chance]" in limits) == (not beyond)
