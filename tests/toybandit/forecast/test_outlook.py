@@ -1,5 +1,7 @@
 """Results of rules in environments, and the words for them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from rich.console import Console
@@ -69,4 +71,8 @@ def test_notes_warn_of_environments_that_are_unlike_the_run() -> None:
     like, unlike = notes(seen, [Fit(HERE, 5.0)]), notes(seen, [Fit(HERE, 50.0)])
     assert not any("no environment" in line for line in like)
     assert any("no environment" in line for line in unlike)
-    assert any("without evaluations" in line for line in like)
+    assert any("without pass@k" in line for line in like)
+    filtered = replace(seen, reward=np.full(2, np.nan), passed=np.array([0.5]), doubts=("warning: kept",))
+    told = notes(filtered, [Fit(HERE, 5.0)])
+    assert "warning: kept" in told
+    assert not any("nan" in line or "without pass@k" in line for line in told)
