@@ -419,7 +419,8 @@ matters only if the number without it is outside their range:""",
 ## Limits
 
 - One model of 0.86M parameters, one task, one learning rate. A forecast for a pretrained model was committed before
-  its runs; it is [beside their outcome](findings.md#a-pretrained-model).
+  its runs, with the warning that no environment does what GRPO did there. Its order [cannot be told from
+  chance](findings.md#a-pretrained-model); most rules there have one seed or two.
 - The four environments differ in what they say of a rule. The intervals that `toybandit forecast` prints cover these
   differences, but nothing that all four lack.
 - Rules that differ in how they clip are alike here, since a second mini-batch hardly moves the ratios. In the language
