@@ -4,7 +4,9 @@ law, scores = laws.fit(entropy, reward), laws.alternatives(entropy, reward)
 doubts(law, scores, entropy)          one sentence per reason; empty if there is none
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,8 +23,17 @@ FEW = 20
 """Number of points below which a fit is a guess."""
 HEATED = 1.05
 """Ratio of the highest to the lowest sampling temperature from which on entropies are not compared."""
-GENERATED, PASSED_ON = "train/num_gen_batches", "dynamic_filtering_pass_rate"
-"""Batches that verl's DAPO sampled for a step; share of its groups that OpenRLHF kept, %."""
+DROPPED = (
+    (re.compile(r"(?:train/)?num_gen_batches"), lambda value: value > 1),
+    (re.compile(r"(?:train/)?dynamic_filtering_pass_rate"), lambda value: value < 100),
+    (re.compile(r"rollout/(?:dynamic_filter/drop|dropped/dynamic_filter).*"), lambda value: value > 0),
+    (re.compile(r"training/filter_groups/evicted_samples"), lambda value: value > 0),
+)
+"""Metrics of dynamic sampling, and when they tell of groups without a signal that were dropped.
+
+They are the batches that verl's recipe of DAPO sampled for a step, the groups that OpenRLHF kept (%), and those that
+slime, OpenRLHF and verl 0.9 dropped.
+"""
 
 
 def doubts(
@@ -65,23 +76,20 @@ def heated(temperature: ArrayLike) -> str:
     )
 
 
-def of_kept_groups(sampled: ArrayLike, share: ArrayLike) -> str:
+def of_kept_groups(metrics: Sequence[Mapping[str, Any]]) -> str:
     """Return why a run's reward is of the groups with a signal alone; "" if it may be of all.
 
-    The mean over groups that are neither all right nor all wrong hardly moves while the model learns.
+    The mean over groups that are neither all right nor all wrong is nearer to a half than that over all: .41 in place
+    of .25, and .59 of .75, in groups of 8 where p is Beta(.3, .9), and Beta(.9, .3).
 
-    Args:
-        sampled: values of GENERATED (n,); above 1 groups were dropped and others sampled.
-        share: values of PASSED_ON (n,).
+    metrics: a mapping for each step, with the names of the run's own trainer where entrostat has none.
     """
-    batches, percent = np.asarray(sampled, dtype=np.float64), np.asarray(share, dtype=np.float64)
-    if batches.max(initial=1) > 1:
-        found = f"{GENERATED} is up to {batches.max():g}"
-    elif percent.min(initial=100) < 100:
-        found = f"{PASSED_ON} is down to {percent.min():.3g}%"
-    else:
-        return ""
-    return f"the reward is of the groups that dynamic sampling kept ({found})"
+    logged = sorted(set[str]().union(*metrics))
+    for name, drops in ((name, drops) for name in logged for pattern, drops in DROPPED if pattern.fullmatch(name)):
+        values = [line[name] for line in metrics if isinstance(line.get(name), int | float)]
+        if told := next(filter(drops, values), None):
+            return f"the reward is of the groups that dynamic sampling kept ({name} is {told:.3g})"
+    return ""
 
 
 def _few(law: Law) -> list[str]:

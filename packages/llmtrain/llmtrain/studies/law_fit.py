@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from entrostat.logs import laws
-from entrostat.logs.doubts import GENERATED, PASSED_ON, doubts, heated, of_kept_groups
+from entrostat.logs.doubts import doubts, heated, of_kept_groups
 from entrostat.logs.laws import Law, Prediction, Score
 
 from .comparison import Run
@@ -83,7 +83,7 @@ def fit_run(run: Run, against: str = "reward", share: float = 0.15) -> RunLaw:
             raise
         refused.append(f"The end is not predicted: {error}.")
     against_it = doubts(law, scores, entropy, prediction=prediction, outcome=against, target=run.target)
-    kept = of_kept_groups(*(run.series(name)[1] for name in (GENERATED, PASSED_ON))) if against == "reward" else ""
+    kept = of_kept_groups(run.metrics) if against == "reward" else ""
     for reason in filter(None, (kept, heated(run.series("temperature")[1]))):
         against_it = [f"Do not use this fit: {reason}.", *against_it]
     return RunLaw(run.name, against, found, law, scores, prediction, (*against_it, *refused))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from entrostat import list_controllers
-from entrostat.logs.doubts import GENERATED, PASSED_ON, heated, of_kept_groups
+from entrostat.logs.doubts import heated, of_kept_groups
 
 from ..run import PLAIN, SAME
 from ..trajectory import Array, Trajectory
@@ -57,7 +57,7 @@ class Observed:
     passed: Array
     """pass@k there, (n,)."""
     doubts: tuple[str, ...] = ()
-    """What the reader of a forecast must know of the log, a sentence each."""
+    """Sentences that the reader of a forecast must know."""
 
     @property
     def numbers(self) -> Array:
@@ -109,8 +109,8 @@ def observe(
     by default those logged. first: steps to look at, by default all. named: somebody says which metric the reward is.
     Evaluations need not be at steps of the training.
     Raises ValueError on a log that begins late, that has fewer than WINDOWS entropies or loses them, whose entropies,
-    rewards or evaluations are no numbers of that kind, whose reward adds up several or never changes, or whose
-    temperature moved.
+    rewards or evaluations are no numbers of that kind, whose reward adds up several or never changes, whose
+    temperature moved, or that was under a controller.
     """
     steps = np.array([line["step"] for line in metrics if known(line, "entropy")])
     if not len(steps):
@@ -131,7 +131,7 @@ def observe(
         )
     require_between(entropy, 0, MOST_ENTROPY, "entropies", "the mean entropy of a token, nats")
     refuse_controlled(trained)
-    kept = "" if named else of_kept_groups(numbers_in(trained, GENERATED), numbers_in(trained, PASSED_ON))
+    kept = "" if named else of_kept_groups(trained)
     reward = np.full(2, np.nan) if kept else thirds(shares(trained, named))
     if moved := heated(numbers_in(trained, "temperature")):
         raise ValueError(moved)
@@ -170,7 +170,7 @@ def refuse_controlled(lines: Sequence[Mapping[str, Any]]) -> None:
 def doubts(lines: Sequence[Mapping[str, Any]], kept: str) -> Iterator[str]:
     """Yield what the reader of a forecast must know of a log. kept: result of `of_kept_groups`."""
     if kept:
-        yield f"warning: {kept}, so the environments are fitted without it"
+        yield f"warning: {kept}, so it is not used; name that of all groups with --reward{such_as(lines)}"
     for name in PENALTIES:
         if (coefficient := numbers_in(lines, name).max(initial=0)) > 0:
             yield f"warning: the run has a KL penalty ({name} {coefficient:g}), which GRPO in the environments lacks"

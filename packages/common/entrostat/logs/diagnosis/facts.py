@@ -19,7 +19,7 @@ from ...by_name import REGISTRY, hyperparameters  # all controllers are register
 from ...numbers.draws import generator_seed
 from ...registry import ALIASES
 from .. import laws
-from ..doubts import GENERATED, PASSED_ON, doubts, heated, of_kept_groups
+from ..doubts import doubts, heated, of_kept_groups
 from ..foreign.metric_names import LOOKS_LIKE, candidates
 from ..runlog import HOLDS_WITHIN, moving_target, target_of, trained_steps
 from .entropy_course import smoothing
@@ -202,7 +202,7 @@ def measure(metrics: Metrics, config: Mapping[str, Any] | None = None, target: f
         raise ValueError(f"a target is an entropy in nats, 0 or more, not {target:g}")
     logged, steps = set[str]().union(*metrics), trained_steps(metrics)
     controller = str((config or {}).get("controller") or "")
-    incomparable = heated(numbers(metrics, TEMPERATURE)[1])
+    incomparable, kept = heated(numbers(metrics, TEMPERATURE)[1]), of_kept_groups(metrics)
     if incomparable:
         metrics = [{name: x for name, x in line.items() if name != "entropy"} for line in metrics]
     metrics, unmeasured = _measured(metrics)
@@ -211,7 +211,6 @@ def measure(metrics: Metrics, config: Mapping[str, Any] | None = None, target: f
     at, entropy = numbers(metrics, "entropy")
     if target is None:
         target = _target(metrics, config or {}, controller)
-    kept = of_kept_groups(*(numbers(metrics, name)[1] for name in (GENERATED, PASSED_ON)))
     law, no_law = (None, kept) if kept else _law(metrics, target)
     no_law = incomparable or no_law
     return Facts(
@@ -239,8 +238,7 @@ def parts(controller: str) -> list[str]:
 
 def reads(name: str) -> bool:
     """Return True if `measure` reads a metric."""
-    others = (TEMPERATURE, GENERATED, PASSED_ON, *CLIPPING, *ENGINES, *COEFFICIENTS)
-    known = looks_at(name) or name in others or name.endswith("/target")
+    known = looks_at(name) or name in (TEMPERATURE, *CLIPPING, *ENGINES, *COEFFICIENTS) or name.endswith("/target")
     return known or PASSED.fullmatch(name.removesuffix("/low").removesuffix("/high")) is not None
 
 
