@@ -191,7 +191,8 @@ def figure(runs: Sequence[Run], path: str | Path) -> None:
         axes[0].plot([*moving], [*moving.values()], color="grey", linewidth=1, linestyle=(0, (1, 2)))
     for target in sorted({run.target for run in runs if run.target is not None and not run.targets}):
         axes[0].axhline(target, color="grey", linewidth=1, linestyle=(0, (1, 2)))
-        axes[0].annotate(f"target {target:g}", (0, target), textcoords="offset points", xytext=(2, 3), color="grey")
+        beside = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "xytext": (-2, -3)}
+        axes[0].annotate(f"target {target:g}", (1, target), ha="right", va="top", color="grey", **beside)
     axes[0].legend(frameon=False)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     with writing(path):
